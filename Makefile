@@ -1,0 +1,66 @@
+# Two commands are enough on a machine with Python 3.11 or newer and make: `make demo` and `make test`.
+# Everything is installed into .venv, at the versions of the two lock files, checked by their hashes.
+# What setting up says goes to stderr, so that the standard output is the command's own.
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check mutants bench lock clean
+
+BIN := .venv/bin
+ARGS ?=
+WORKERS ?= 2
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+INSTALL := $(PIP) install --progress-bar off --require-hashes --only-binary :all:
+UV ?= uv
+COMPILE := $(UV) pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url \
+	--python-version 3.11 --extra embedded --custom-compile-command "make lock" --quiet
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/ready ## what demo and test need first (a .venv with locked versions)
+	@echo "Set up; now: make demo" >&2
+
+demo: .venv/ready ## database, app and a local Slack to click in; prints one URL (ARGS="--play --json")
+	@$(BIN)/vistobueno demo $(ARGS)
+
+test: .venv/ready-dev ## every test (ARGS="-k name" for some)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+check: .venv/ready-dev ## format, lint, types, layering
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/unit/test_layers.py
+
+mutants: .venv/ready-dev ## break each invariant on purpose: a test must turn red
+	$(BIN)/python -m tests.mutants $(ARGS)
+
+bench: .venv/ready-dev ## what one approval costs, against a hand-written floor
+	$(BIN)/python -m tests.bench $(ARGS)
+
+lock: ## write the lock files anew (needs uv)
+	$(COMPILE) --upgrade --group build --output-file requirements.lock
+	$(COMPILE) --upgrade --group dev --constraint requirements.lock --output-file requirements-dev.lock
+
+clean: ## remove .venv and everything that was built or cached
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -type d -name __pycache__ -prune -exec rm -rf {} +
+
+# The stamps: a step runs again only when what it read has changed.
+.venv/made:
+	@sh ./.ci/make-venv >&2
+
+.venv/ready: requirements.lock pyproject.toml | .venv/made
+	@echo "Installing what vistobueno needs into .venv (once; a minute or two) ..." >&2
+	@$(INSTALL) --requirement requirements.lock >&2
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable . >&2
+	@touch .venv/ready
+	@echo "Ready." >&2
+
+.venv/ready-dev: requirements-dev.lock .venv/ready | .venv/made
+	@echo "Installing what the tests and checks need into .venv (once) ..." >&2
+	@$(INSTALL) --requirement requirements-dev.lock >&2
+	@touch .venv/ready-dev
+	@echo "Ready." >&2

@@ -1,0 +1,210 @@
+"""The files around the code agree with each other: manifest, environment, processes, locks, Makefile."""
+
+import itertools
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+SCOPES_OF_EVENT = {
+    "app_home_opened": set(),
+    "app_mention": {"app_mentions:read"},
+    "app_uninstalled": set(),
+    "channel_archive": {"channels:read"},
+    "member_left_channel": {"channels:read", "groups:read"},
+    "message.im": {"im:history"},
+    "subteam_members_changed": {"usergroups:read"},
+    "tokens_revoked": set(),
+    "user_change": {"users:read"},
+}
+"""https://docs.slack.dev/reference/events: the scopes each event needs."""
+
+SCOPES_OF_WORK = {"chat:write", "commands", "im:write", "users:read", "usergroups:read"}
+"""What is called or offered: cards, /approvals, direct messages, people, groups."""
+
+VARIABLES = [
+    "DATABASE_URL",
+    "DATABASE_OWNER_URL",
+    "SLACK_BOT_TOKEN",
+    "SLACK_SIGNING_SECRET",
+    "SLACK_APP_TOKEN",
+    "SLACK_API_URL",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "VISTOBUENO_MODEL",
+    "VISTOBUENO_POLICY",
+    "VISTOBUENO_TOOLS",
+    "VISTOBUENO_LOCALE",
+    "PORT",
+    "LOG_LEVEL",
+]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def manifest() -> dict[str, Any]:
+    loaded: dict[str, Any] = yaml.safe_load(read("manifest.yml"))
+    return loaded
+
+
+def test_the_manifest_asks_for_the_scopes_of_its_events_and_its_work_and_no_more(
+    manifest: dict[str, Any],
+) -> None:
+    events = manifest["settings"]["event_subscriptions"]["bot_events"]
+    assert sorted(events) == sorted(SCOPES_OF_EVENT)
+    needed = SCOPES_OF_WORK.union(*(SCOPES_OF_EVENT[event] for event in events))
+    assert sorted(manifest["oauth_config"]["scopes"]["bot"]) == sorted(needed)
+
+
+def test_the_only_history_the_manifest_may_read_is_that_of_messages_to_the_bot(
+    manifest: dict[str, Any],
+) -> None:
+    histories = [scope for scope in manifest["oauth_config"]["scopes"]["bot"] if scope.endswith(":history")]
+    assert histories == ["im:history"]
+
+
+def test_the_manifest_sends_everything_to_one_url(manifest: dict[str, Any]) -> None:
+    urls = {
+        manifest["settings"]["event_subscriptions"]["request_url"],
+        manifest["settings"]["interactivity"]["request_url"],
+        *(command["url"] for command in manifest["features"]["slash_commands"]),
+    }
+    assert len(urls) == 1
+    assert urls.pop().endswith("/slack/events")
+    assert manifest["settings"]["interactivity"]["is_enabled"] is True
+    assert manifest["settings"]["socket_mode_enabled"] is False
+
+
+def test_the_slash_command_gets_ids_instead_of_names_and_says_how_it_is_used(
+    manifest: dict[str, Any],
+) -> None:
+    [command] = manifest["features"]["slash_commands"]
+    assert command["command"] == "/approvals"
+    assert command["should_escape"] is True
+    words = re.findall(r"[a-z]+", command["usage_hint"])
+    assert words == ["mine", "all", "stats", "show", "cancel", "delegate", "pause", "help"]
+
+
+def test_people_may_write_to_the_bot(manifest: dict[str, Any]) -> None:
+    home = manifest["features"]["app_home"]
+    assert home == {
+        "home_tab_enabled": True,
+        "messages_tab_enabled": True,
+        "messages_tab_read_only_enabled": False,
+    }
+
+
+def test_the_example_environment_names_every_variable_once() -> None:
+    assert re.findall(r"^([A-Z_]+)=", read(".env.example"), re.MULTILINE) == VARIABLES
+
+
+def test_every_variable_of_the_example_environment_is_explained() -> None:
+    lines = read(".env.example").splitlines()
+    bare = [line for before, line in itertools.pairwise(lines) if "=" in line and not before]
+    assert bare == []
+
+
+def test_a_platform_migrates_before_it_starts_web_and_worker() -> None:
+    assert read("Procfile").splitlines() == [
+        "release: vistobueno migrate",
+        "web: vistobueno web",
+        "worker: vistobueno worker",
+    ]
+
+
+def locked(name: str) -> dict[str, str]:
+    """Package → version (with its marker) of a lock file."""
+    return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==([^\\\n]+)", read(name), re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str) -> None:
+    text = read(name)
+    entries = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
+    assert len(entries) > 50
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
+    assert re.findall(r"https?://|index-url|find-links|file:", text) == []
+
+
+def test_the_development_lock_has_the_same_versions_as_the_other() -> None:
+    runtime, development = locked("requirements.lock"), locked("requirements-dev.lock")
+    assert {name: development[name] for name in runtime} == runtime
+
+
+@pytest.mark.parametrize(
+    ("lock", "groups"), [("requirements.lock", ["build"]), ("requirements-dev.lock", ["build", "dev"])]
+)
+def test_the_locks_have_everything_that_the_project_declares(lock: str, groups: list[str]) -> None:
+    declared = tomllib.loads(read("pyproject.toml"))
+    wanted = declared["project"]["dependencies"] + declared["project"]["optional-dependencies"]["embedded"]
+    for group in groups:
+        wanted += [entry for entry in declared["dependency-groups"][group] if isinstance(entry, str)]
+    names = {re.split(r"[\[<>=~! ]", entry)[0].lower() for entry in wanted}
+    assert names - set(locked(lock)) == set()
+
+
+def make(*arguments: str, folder: Path) -> str:
+    """What make writes to its standard output, as if no other make had started these tests."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_make_alone_lists_the_commands() -> None:
+    commands = re.findall(r"^make (\w+) ", make(folder=ROOT), re.MULTILINE)
+    assert commands == ["help", "setup", "demo", "test", "check", "mutants", "bench", "lock", "clean"]
+
+
+def test_make_demo_leaves_the_standard_output_to_the_demo(tmp_path: Path) -> None:
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        (tmp_path / name).write_text(read(name), encoding="utf-8")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    demo = tmp_path / ".venv" / "bin" / "vistobueno"
+    demo.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    demo.chmod(0o755)
+    for stamp in ("made", "ready"):
+        (tmp_path / ".venv" / stamp).touch()
+    assert make("demo", "ARGS=--play --json", folder=tmp_path) == "demo --play --json\n"
+
+
+def make_venv(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
+    """The script that makes .venv, run in an empty folder with a PATH of the test's own."""
+    command = ["/bin/sh", str(ROOT / ".ci" / "make-venv")]
+    return subprocess.run(
+        command, cwd=folder, env={"PATH": path}, capture_output=True, text=True, check=False
+    )
+
+
+def test_without_a_new_enough_python_one_sentence_says_so(tmp_path: Path) -> None:
+    old = tmp_path / "python3"
+    old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    old.chmod(0o755)
+    made = make_venv(tmp_path, str(tmp_path))
+    assert made.returncode == 1
+    assert made.stderr.splitlines() == [
+        "Python 3.11 or newer is needed and was not found on PATH: install it and run make again."
+    ]
+
+
+def test_a_python_without_venv_gets_the_name_of_debians_package(tmp_path: Path) -> None:
+    stripped = tmp_path / "python3"
+    stripped.write_text(
+        '#!/bin/sh\ncase "$*" in *ensurepip*) exit 1;; -V) echo Python 3.11.2;; esac\n', encoding="utf-8"
+    )
+    stripped.chmod(0o755)
+    made = make_venv(tmp_path, str(tmp_path))
+    assert made.returncode == 1
+    assert made.stderr.startswith("Python 3.11.2 is here without its venv module: install that")
+    assert "apt install python3-venv" in made.stderr
+    assert not (tmp_path / ".venv").exists()
