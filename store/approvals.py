@@ -1,0 +1,291 @@
+"""Approvals: read, decided, edited, expired, escalated. Every decision is one conditional statement."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from store import rows
+from store.engine import Database
+from store.records import (
+    SYSTEM,
+    Actor,
+    Approval,
+    Draft,
+    Json,
+    Measured,
+    Overlap,
+    Veto,
+    Vote,
+)
+from store.statements import decisions as sql
+from store.statements.executing import GIVE_UP_REPEATS
+from store.transitions import OPEN_APPROVALS, ApprovalStatus, quoted
+from store.values import dump, new_id, text
+
+_SELECT = f"SELECT {rows.APPROVAL} FROM {rows.APPROVAL_FROM}"
+_OLDEST_FIRST = "ORDER BY a.created_at, c.position"
+
+
+async def read(db: Database, approval_id: str) -> Approval | None:
+    """The approval with its current revision, or None."""
+    row = await db.one(f"{_SELECT} WHERE a.id = %s", [text(approval_id)])
+    return None if row is None else rows.approval(row)
+
+
+async def of_call(db: Database, call_id: str) -> Approval | None:
+    """The approval of a call, or None: it was allowed."""
+    row = await db.one(f"{_SELECT} WHERE a.call_id = %s", [call_id])
+    return None if row is None else rows.approval(row)
+
+
+async def of_run(db: Database, run_id: str) -> list[Approval]:
+    """A run's approvals, the oldest first."""
+    found = await db.query(f"{_SELECT} WHERE a.run_id = %s {_OLDEST_FIRST}", [run_id])
+    return [rows.approval(row) for row in found]
+
+
+async def read_revision(db: Database, approval_id: str, revision: int) -> Measured | None:
+    """The content of one revision, also of an earlier one."""
+    row = await db.one(
+        f"SELECT {rows.CONTENT} FROM revisions WHERE approval_id = %s AND revision = %s",
+        [approval_id, revision],
+    )
+    return None if row is None else rows.content(row)
+
+
+# --- lists ---
+
+_FOR_PERSON = """a.status = 'pending' AND a.expires_at > house_now()
+  AND (a.rule->'approvers' ?| %(roles)s
+       OR (a.escalated_at IS NOT NULL AND a.rule->'escalate_to' ?| %(roles)s))
+  AND NOT ((a.rule->>'four_eyes')::boolean AND a.requester_user IS NOT NULL
+           AND a.requester_user = %(user)s AND a.requester_team = %(team)s)
+  AND NOT EXISTS (SELECT FROM jsonb_array_elements(a.votes) AS vote
+                   WHERE vote->'person'->>'user' = %(user)s AND vote->'person'->>'team' = %(team)s)"""
+
+
+async def pending_for(
+    db: Database, *, team_id: str, user_id: str, roles: Collection[str], limit: int, offset: int = 0
+) -> list[Approval]:
+    """What waits for this person's say, the oldest first; four eyes and given votes are left out."""
+    params = {"team": team_id, "user": user_id, "roles": sorted(roles), "limit": limit, "offset": offset}
+    found = await db.query(
+        f"{_SELECT} WHERE {_FOR_PERSON} {_OLDEST_FIRST} LIMIT %(limit)s OFFSET %(offset)s", params
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def count_pending_for(db: Database, *, team_id: str, user_id: str, roles: Collection[str]) -> int:
+    """How many wait for this person's say."""
+    params = {"team": team_id, "user": user_id, "roles": sorted(roles)}
+    row = await db.one(f"SELECT count(*) AS n FROM approvals a WHERE {_FOR_PERSON}", params)
+    return int(row["n"]) if row else 0
+
+
+async def pending_all(db: Database, *, limit: int, offset: int = 0) -> list[Approval]:
+    """All that wait for somebody's say, the oldest first."""
+    found = await db.query(
+        f"{_SELECT} WHERE a.status = 'pending' {_OLDEST_FIRST} LIMIT %s OFFSET %s", [limit, offset]
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def count_pending(db: Database) -> int:
+    """How many wait for somebody's say."""
+    row = await db.one("SELECT count(*) AS n FROM approvals WHERE status = 'pending'")
+    return int(row["n"]) if row else 0
+
+
+async def listed(db: Database, *, open_only: bool, limit: int, offset: int = 0) -> list[Approval]:
+    """Approvals, the newest first."""
+    where = f"WHERE a.status IN ({quoted(OPEN_APPROVALS)})" if open_only else ""
+    found = await db.query(
+        f"{_SELECT} {where} ORDER BY a.created_at DESC, c.position LIMIT %s OFFSET %s", [limit, offset]
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def overlaps(db: Database, approval: Approval) -> list[Overlap]:
+    """Other open approvals of the same effect with some of the same items, the oldest first."""
+    found = await db.query(
+        f"""SELECT a.id, a.status, ARRAY(SELECT unnest(v.items) INTERSECT SELECT unnest(%(items)s::text[])
+                              ORDER BY 1) AS items
+  FROM approvals a JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
+ WHERE a.status IN ({quoted(OPEN_APPROVALS)}) AND a.effect = %(effect)s AND a.id <> %(id)s
+   AND v.items && %(items)s::text[] ORDER BY a.created_at""",
+        {"items": list(approval.shown.items), "effect": approval.effect, "id": approval.id},
+    )
+    return [Overlap(row["id"], ApprovalStatus(row["status"]), tuple(row["items"])) for row in found]
+
+
+async def earlier_refusal(db: Database, approval: Approval) -> Veto | None:
+    """The last refusal of this effect in the conversation that a new message lifted, if there was one."""
+    row = await db.one(
+        """SELECT effect, approval_id, kind, denied_by, reason FROM vetoes
+ WHERE conversation_id = %s AND effect = %s AND lifted_at <= %s ORDER BY id DESC LIMIT 1""",
+        [approval.conversation_id, approval.effect, approval.created_at],
+    )
+    return None if row is None else rows.veto(row)
+
+
+async def to_replace(db: Database, run_id: str, tool: str) -> Approval | None:
+    """The run's newest approval of this tool, if it was superseded and nothing replaced it yet."""
+    row = await db.one(
+        f"{_SELECT} WHERE a.run_id = %s AND a.tool = %s ORDER BY a.created_at DESC, c.position DESC LIMIT 1",
+        [run_id, tool],
+    )
+    found = None if row is None else rows.approval(row)
+    if found is None or found.status is not ApprovalStatus.SUPERSEDED or found.replaced_by:
+        return None
+    return found
+
+
+# --- decisions ---
+
+
+def _decision(approval: Approval, actor: Actor, verdict: str, reason: str | None) -> dict[str, Any]:
+    return {
+        "approval": approval.id,
+        "revision": approval.revision,
+        "version": approval.version,
+        "verdict": verdict,
+        "team": actor.team_id,
+        "user": actor.user_id,
+        "name": text(actor.name),
+        "role": actor.role,
+        "reason": None if reason is None else text(reason),
+        "actor": dump(actor.to_json()),
+        "click": None,
+    }
+
+
+def _votes(votes: Sequence[Vote]) -> str | None:
+    return dump([vote.to_json() for vote in votes])
+
+
+async def vote(
+    db: Database, approval: Approval, actor: Actor, votes: Sequence[Vote], reason: str | None
+) -> bool:
+    """Add a vote that is not enough yet; False: the approval is no longer as it was read, nothing changed."""
+    params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
+    return await db.one(sql.VOTE, params) is not None
+
+
+async def approve(
+    db: Database, approval: Approval, actor: Actor, votes: Sequence[Vote], reason: str | None
+) -> bool:
+    """Approve with the last vote needed; False: the approval is no longer as it was read, nothing changed."""
+    params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
+    return await db.one(sql.APPROVE, params) is not None
+
+
+async def reject(
+    db: Database, approval: Approval, actor: Actor, reason: str, *, result: Json, veto: bool
+) -> bool:
+    """Reject: the call is closed with `result`, its effect vetoed; False: as for `approve`."""
+    params = _decision(approval, actor, "reject", reason) | {"result": dump(result), "veto": veto}
+    return await db.one(sql.REJECT, params) is not None
+
+
+async def save_draft(db: Database, approval: Approval, author: Actor, content: Measured) -> Draft:
+    """Store a previewed edit of the current revision."""
+    values = rows.content_json(content)
+    row = await db.one(
+        sql.SAVE_DRAFT,
+        {
+            **{
+                k: dump(v) if k in {"input", "facts", "precondition", "preview", "items"} else v
+                for k, v in values.items()
+            },
+            "id": new_id("drf"),
+            "approval": approval.id,
+            "revision": approval.revision,
+            "actor": dump(author.to_json()),
+        },
+    )
+    assert row is not None
+    return rows.draft(row)
+
+
+async def read_draft(db: Database, draft_id: str) -> Draft | None:
+    """The draft, or None."""
+    row = await db.one("SELECT * FROM drafts WHERE id = %s", [text(draft_id)])
+    return None if row is None else rows.draft(row)
+
+
+async def confirm_draft(
+    db: Database,
+    approval: Approval,
+    draft: Draft,
+    actor: Actor,
+    votes: Sequence[Vote],
+    reason: str | None,
+    *,
+    approved: bool,
+) -> bool:
+    """Make the draft the next revision; `approved`: the editor's vote is enough. False: others were first."""
+    params = _decision(approval, actor, "edit", reason) | {"votes": _votes(votes), "draft": draft.id}
+    statement = sql.EDIT_AND_APPROVE if approved else sql.EDIT_AND_VOTE
+    return await db.one(statement, params) is not None
+
+
+# --- the clock ---
+
+
+async def due(db: Database, *, limit: int = 50) -> list[Approval]:
+    """Pending ones past their deadline, and approved ones never claimed in time."""
+    found = await db.query(
+        f"""{_SELECT} WHERE (a.status = 'pending' AND a.expires_at <= house_now())
+  OR (a.status = 'approved' AND NOT a.attempted AND a.claim_by <= house_now()) LIMIT %s""",
+        [limit],
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def expire(
+    db: Database,
+    approval: Approval,
+    *,
+    result: Json,
+    reason: str,
+    people: Sequence[tuple[str, str]],
+) -> bool:
+    """Expire a due approval, veto its effect, tell `people` (team, user); False: it was not due any more."""
+    pending = approval.status is ApprovalStatus.PENDING
+    row = await db.one(
+        sql.EXPIRE if pending else sql.LAPSE,
+        {
+            "approval": approval.id,
+            "result": dump(result),
+            "reason": reason,
+            "veto": pending,
+            "people": dump([{"team_id": team, "user_id": user} for team, user in people]),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
+
+
+async def to_escalate(db: Database, *, limit: int = 50) -> list[Approval]:
+    """Pending ones whose time to ask further people has come."""
+    found = await db.query(
+        f"""{_SELECT} WHERE a.status = 'pending' AND a.escalated_at IS NULL
+  AND a.escalate_at <= house_now() AND a.expires_at > house_now() LIMIT %s""",
+        [limit],
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def escalate(db: Database, approval: Approval, people: Sequence[tuple[str, str]]) -> bool:
+    """Ask further people (team, user), each with a copy of the card in a DM; False: somebody did already."""
+    cards = [{"id": new_id("card"), "team_id": team, "user_id": user} for team, user in people]
+    row = await db.one(
+        sql.ESCALATE,
+        {"approval": approval.id, "cards": dump(cards), "actor": dump(SYSTEM.to_json())},
+    )
+    return row is not None
+
+
+async def give_up_repeats(db: Database, why: str) -> list[str]:
+    """Approved ones whose first attempt is more than 24 h ago become unknown; returns their ids."""
+    found = await db.query(GIVE_UP_REPEATS, {"why": why, "actor": dump(SYSTEM.to_json())})
+    return [row["id"] for row in found]

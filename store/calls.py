@@ -1,0 +1,244 @@
+"""Calls on their way to their effect: claimed with a lease, attempted, finished under the claim's token."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from store import approvals, rows, runs
+from store.engine import Database
+from store.errors import ItemsHeld, StatementRefused
+from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json, RunId
+from store.runs import UNIQUE_VIOLATION, NewApproval
+from store.statements import executing as sql
+from store.statements.fragments import LAST_REPEAT
+from store.values import dump, text
+
+
+async def read(db: Database, call_id: str) -> Call | None:
+    """The call, or None."""
+    row = await db.one(f"SELECT {rows.CALL} FROM calls c WHERE c.id = %s", [call_id])
+    return None if row is None else rows.call(row)
+
+
+async def of_run(db: Database, run_id: str) -> list[Call]:
+    """A run's calls, in the model's order."""
+    found = await db.query(
+        f"SELECT {rows.CALL} FROM calls c WHERE c.run_id = %s ORDER BY c.turn, c.position", [run_id]
+    )
+    return [rows.call(row) for row in found]
+
+
+async def of_turn(db: Database, run_id: str, turn: int) -> list[Call]:
+    """The calls of one turn, in the model's order."""
+    found = await db.query(
+        f"SELECT {rows.CALL} FROM calls c WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position",
+        [run_id, turn],
+    )
+    return [rows.call(row) for row in found]
+
+
+async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | None:
+    while True:
+        try:
+            row = await db.one(statement, params | {"actor": dump(SYSTEM.to_json())})
+        except ItemsHeld:  # another call has just taken an item, which the next look sees
+            continue
+        except StatementRefused as error:
+            if error.sqlstate == UNIQUE_VIOLATION:  # a call of the same run has just begun
+                continue
+            raise
+        return None if row is None else str(row["id"])
+
+
+async def _claimed(db: Database, call_id: str, token: str) -> ClaimedCall:
+    row = await db.one(f"SELECT {rows.CALL}, c.run_id AS owner FROM calls c WHERE c.id = %s", [call_id])
+    assert row is not None, call_id
+    run = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.id = %s", [row["owner"]])
+    assert run is not None
+    return ClaimedCall(rows.call(row), rows.run(run), token, await approvals.of_call(db, call_id))
+
+
+async def claim(db: Database, *, token: str, worker: str, lease: float) -> ClaimedCall | None:
+    """Take the oldest approved call that may execute now; None: there is none."""
+    params = {"token": token, "worker": worker, "lease": lease}
+    call_id = await _claim(db, sql.CLAIM_CALL, params)
+    return None if call_id is None else await _claimed(db, call_id, token)
+
+
+async def claim_allowed(
+    db: Database, call_id: str, *, run_token: str, token: str, worker: str, lease: float
+) -> ClaimedCall | None:
+    """Take an allowed call of a run that this worker holds; None: it must wait for an item, or is gone."""
+    params = {"call": call_id, "run_token": run_token, "token": token, "worker": worker, "lease": lease}
+    found = await _claim(db, sql.CLAIM_ALLOWED_CALL, params)
+    return None if found is None else await _claimed(db, call_id, token)
+
+
+async def start_attempt(
+    db: Database, claimed: ClaimedCall, *, key: str, repeatable: bool, lease: float
+) -> str | None:
+    """Commit that an attempt begins; returns the call's key, or None: the claim is lost, do nothing."""
+    row = await db.one(
+        sql.START_ATTEMPT,
+        {
+            "call": claimed.call.id,
+            "token": claimed.token,
+            "key": key,
+            "repeatable": repeatable,
+            "lease": lease,
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return None if row is None else str(row["key"])
+
+
+async def is_too_old(db: Database, call_id: str) -> bool:
+    """Whether its first attempt is so long ago that it may not be repeated."""
+    row = await db.one(
+        f"SELECT first_attempt_at <= house_now() - {LAST_REPEAT} AS old FROM calls WHERE id = %s", [call_id]
+    )
+    return row is not None and bool(row["old"])
+
+
+async def _end(
+    db: Database,
+    statement: str,
+    claimed: ClaimedCall,
+    *,
+    result: Json,
+    outcome: Json,
+    run_token: str,
+    worker: str,
+    lease: float,
+    output: Json = None,
+    done_items: Sequence[str] | None = None,
+    notices: Sequence[dict[str, Any]] = (),
+) -> Ended | None:
+    row = await db.one(
+        statement,
+        {
+            "call": claimed.call.id,
+            "token": claimed.token,
+            "result": dump(result),
+            "outcome": dump(outcome),
+            "output": dump(output),
+            "done_items": None if done_items is None else [text(item) for item in done_items],
+            "run_token": run_token,
+            "worker": worker,
+            "lease": lease,
+            "notices": dump(list(notices)),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return None if row is None else Ended(RunId(row["id"]), bool(row["kept"]))
+
+
+async def finish_done(db: Database, claimed: ClaimedCall, **values: Any) -> Ended | None:
+    """Record that it ran. None: the claim is lost and nothing is recorded. Keywords: those of `_end`."""
+    return await _end(db, sql.FINISH_DONE, claimed, **values)
+
+
+async def finish_failed(db: Database, claimed: ClaimedCall, **values: Any) -> Ended | None:
+    """Record that it failed, with what it did all the same. None: as for `finish_done`."""
+    return await _end(db, sql.FINISH_FAILED, claimed, **values)
+
+
+async def supersede(db: Database, claimed: ClaimedCall, **values: Any) -> Ended | None:
+    """Record that it never ran because what was shown is no longer so. None: as for `finish_done`."""
+    return await _end(db, sql.SUPERSEDE, claimed, **values)
+
+
+async def release(
+    db: Database, call_id: str, token: str, *, seconds: float, why: str, lapsed: bool = False
+) -> bool:
+    """Give a call back, to be tried again after so many seconds; False: it may not be, or the claim is lost.
+
+    `lapsed`: for the sweep, only when the lease is over.
+    """
+    row = await db.one(
+        sql.RELEASE_CALL,
+        {
+            "call": call_id,
+            "token": token,
+            "seconds": seconds,
+            "why": text(why),
+            "lapsed": lapsed,
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
+
+
+async def mark_unknown(
+    db: Database,
+    call_id: str,
+    token: str,
+    *,
+    why: str,
+    approval: NewApproval | None,
+    lapsed: bool = False,
+) -> bool:
+    """Nobody knows whether it ran; `approval` is born, as unknown, for a call that was not asked."""
+    made = None if approval is None else approval.rows()
+    row = await db.one(
+        sql.MARK_UNKNOWN,
+        {
+            "call": call_id,
+            "token": token,
+            "why": text(why),
+            "lapsed": lapsed,
+            "outcome": dump({"kind": "unknown", "text": why}),
+            "approvals": dump([] if made is None else [made[0]]),
+            "revisions": dump([] if made is None else [made[1]]),
+            "cards": dump([] if made is None else [made[2]]),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
+
+
+async def lapsed(db: Database, *, limit: int = 50) -> list[tuple[Call, str]]:
+    """Attempts that nobody goes on with, each with the lost token.
+
+    Executing calls whose lease is over, and allowed ones that were to be tried again when their run was stopped.
+    """
+    found = await db.query(
+        f"""(SELECT {rows.CALL}, c.token FROM calls c
+  WHERE c.status = 'executing' AND c.lease_until < house_now() ORDER BY c.lease_until LIMIT %(limit)s)
+UNION ALL (SELECT {rows.CALL}, '' FROM calls c JOIN runs r ON r.id = c.run_id
+  WHERE c.status = 'allowed' AND c.attempts > 0 AND r.status = 'cancelled' LIMIT %(limit)s)""",
+        {"limit": limit},
+    )
+    return [(rows.call(row), str(row["token"])) for row in found]
+
+
+async def settle(db: Database, call_id: str, actor: Actor, *, ran: bool, result: Json, outcome: Json) -> bool:
+    """A person says what became of an unknown call; False: it is not unknown any more."""
+    params = {
+        "call": call_id,
+        "result": dump(result),
+        "outcome": dump(outcome),
+        "actor": dump(actor.to_json()),
+    }
+    return await db.one(sql.SETTLE_DONE if ran else sql.SETTLE_FAILED, params) is not None
+
+
+async def unsettled(db: Database, *, limit: int = 50) -> list[Call]:
+    """Unknown calls whose turn still waits, though their first attempt is too long ago to be repeated."""
+    found = await db.query(
+        f"""SELECT {rows.CALL} FROM calls c JOIN approvals a ON a.call_id = c.id
+  WHERE a.status = 'unknown' AND c.status = 'unknown' AND c.result IS NULL
+    AND c.first_attempt_at <= house_now() - {LAST_REPEAT} LIMIT %s""",
+        [limit],
+    )
+    return [rows.call(row) for row in found]
+
+
+async def close_unknown(db: Database, call_id: str, result: Json) -> bool:
+    """Close an unsettled call for the model, so that its run can end; the row stays unknown."""
+    params = {"call": call_id, "result": dump(result), "actor": dump(SYSTEM.to_json())}
+    return await db.one(sql.CLOSE_UNKNOWN, params) is not None
+
+
+async def stop_released(db: Database, cancelled: Json) -> int:
+    """Close what was given back to a run that had been stopped: cancelled, or unknown if it was attempted."""
+    return await runs.stop_released(db, cancelled)

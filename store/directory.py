@@ -1,0 +1,36 @@
+"""The directory: what Slack last said about its users, with an age."""
+
+from store.engine import Database
+from store.records import DirectoryUser
+from store.values import text
+
+
+async def read_user(db: Database, team_id: str, user_id: str) -> DirectoryUser | None:
+    """The user as last heard of, or None."""
+    row = await db.one(
+        """SELECT team_id, user_id, name, is_bot, deleted, restricted, stranger,
+  extract(epoch FROM house_now() - refreshed_at)::float AS age
+  FROM directory_users WHERE team_id = %s AND user_id = %s""",
+        [text(team_id), text(user_id)],
+    )
+    return None if row is None else DirectoryUser(**row)
+
+
+async def save_user(db: Database, user: DirectoryUser) -> None:
+    """Keep what Slack said about a user just now."""
+    await db.query(
+        """INSERT INTO directory_users AS d (team_id, user_id, name, is_bot, deleted, restricted, stranger)
+VALUES (%s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT (team_id, user_id) DO UPDATE SET name = EXCLUDED.name, is_bot = EXCLUDED.is_bot,
+  deleted = EXCLUDED.deleted, restricted = EXCLUDED.restricted, stranger = EXCLUDED.stranger,
+  refreshed_at = EXCLUDED.refreshed_at""",
+        [
+            user.team_id,
+            user.user_id,
+            text(user.name),
+            user.is_bot,
+            user.deleted,
+            user.restricted,
+            user.stranger,
+        ],
+    )

@@ -1,0 +1,100 @@
+"""What can go wrong in the store, and where a driver's error becomes one of these.
+
+StoreError
+├── DatabaseUnavailable   nothing was sent: no connection could be had
+├── StatementRefused      the server said no (a timeout of the statement included): nothing is recorded
+│   ├── ForbiddenMove     a status change that `store.transitions` does not have
+│   └── ItemsHeld         another call holds one of the items
+├── Unconfirmed           sent and not answered: nobody knows whether it is recorded
+├── NotMigrated           the tables are not those of this version
+└── ServerTooOld          PostgreSQL before 14
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import errors as pg
+
+
+class StoreError(Exception):
+    """Base of all: `str(error)` is one sentence without secrets."""
+
+
+class DatabaseUnavailable(StoreError):
+    """Nothing was sent: no connection could be had."""
+
+
+class StatementRefused(StoreError):
+    """The server refused the statement: nothing of it is recorded. `sqlstate` says why."""
+
+    def __init__(self, message: str, sqlstate: str | None = None) -> None:
+        self.sqlstate = sqlstate
+        super().__init__(message)
+
+
+class ForbiddenMove(StatementRefused):
+    """A status change that `store.transitions` does not have."""
+
+
+class ItemsHeld(StatementRefused):
+    """Another call holds one of the items that this one would act on."""
+
+
+class Unconfirmed(StoreError):
+    """The statement was sent and not answered: nobody knows whether it is recorded."""
+
+
+class NotMigrated(StoreError):
+    """The tables are not those of this version."""
+
+
+class ServerTooOld(StoreError):
+    """PostgreSQL before 14."""
+
+
+_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]*@")
+
+
+def without_secrets(text: str) -> str:
+    """The first line of a driver's message, with any password in a URL taken out."""
+    line = text.strip().splitlines()[0] if text.strip() else "no reason given"
+    return _PASSWORD.sub(r"\1:***@", line)
+
+
+def refused(error: psycopg.Error) -> StoreError:
+    """The store's error for a driver's error on a statement that was sent."""
+    state = error.sqlstate
+    text = without_secrets(str(error))
+    if state == "VB001":
+        return ForbiddenMove(text, state)
+    if isinstance(error, pg.UniqueViolation) and error.diag.table_name == "held_items":
+        return ItemsHeld(text, state)
+    if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.UndefinedColumn):
+        return NotMigrated(f"The database lacks what this version needs ({text}): run `vistobueno migrate`.")
+    # 08 connection, 57P01..03 shutdown and crash: the answer may have been lost on the way
+    lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None
+    if lost or (state or "").startswith("08") or state in {"57P01", "57P02", "57P03"}:
+        return Unconfirmed(f"The database did not answer: {text}")
+    return StatementRefused(f"The database refused a statement ({state}): {text}", state)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn a driver's error in the block into the store's."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise refused(error) from error
+
+
+OLDEST_SERVER = 14
+
+
+def refuse_old_server(major: int) -> None:
+    """Raise ServerTooOld for a PostgreSQL that this version does not support."""
+    if major < OLDEST_SERVER:
+        raise ServerTooOld(
+            f"The server is PostgreSQL {major}, and vistobueno needs {OLDEST_SERVER} or newer: upgrade it."
+        )

@@ -1,0 +1,519 @@
+CREATE FUNCTION house_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT now()'
+;;
+CREATE TABLE conversations (
+	id TEXT NOT NULL, 
+	team_id TEXT NOT NULL, 
+	channel_id TEXT NOT NULL, 
+	thread_ts TEXT, 
+	next_seq INTEGER DEFAULT 1 NOT NULL, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_conversations PRIMARY KEY (id), 
+	CONSTRAINT uq_conversations_team_id_channel_id_thread_ts UNIQUE (team_id, channel_id, thread_ts)
+)
+;;
+CREATE TABLE directory_users (
+	team_id TEXT NOT NULL, 
+	user_id TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	is_bot BOOLEAN DEFAULT false NOT NULL, 
+	deleted BOOLEAN DEFAULT false NOT NULL, 
+	restricted BOOLEAN DEFAULT false NOT NULL, 
+	stranger BOOLEAN DEFAULT false NOT NULL, 
+	refreshed_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_directory_users PRIMARY KEY (team_id, user_id)
+)
+;;
+CREATE TABLE directory_groups (
+	team_id TEXT NOT NULL, 
+	group_id TEXT NOT NULL, 
+	handle TEXT NOT NULL, 
+	refreshed_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_directory_groups PRIMARY KEY (team_id, group_id)
+)
+;;
+CREATE TABLE audit_events (
+	run_id TEXT NOT NULL, 
+	seq INTEGER NOT NULL, 
+	at TIMESTAMP WITH TIME ZONE NOT NULL, 
+	kind TEXT NOT NULL, 
+	approval_id TEXT, 
+	call_id TEXT, 
+	actor JSONB, 
+	data JSONB, 
+	salt BYTEA, 
+	payload_hash BYTEA NOT NULL, 
+	hash BYTEA NOT NULL, 
+	CONSTRAINT pk_audit_events PRIMARY KEY (run_id, seq)
+)
+;;
+CREATE INDEX ix_audit_events_at ON audit_events (at)
+;;
+CREATE INDEX ix_audit_events_approval_id ON audit_events (approval_id)
+;;
+CREATE TABLE audit_heads (
+	run_id TEXT NOT NULL, 
+	seq INTEGER DEFAULT 0 NOT NULL, 
+	hash BYTEA DEFAULT '' NOT NULL, 
+	CONSTRAINT pk_audit_heads PRIMARY KEY (run_id)
+)
+;;
+CREATE TABLE runs (
+	id TEXT NOT NULL, 
+	conversation_id TEXT NOT NULL, 
+	seq INTEGER NOT NULL, 
+	status TEXT NOT NULL, 
+	agent TEXT NOT NULL, 
+	task TEXT NOT NULL, 
+	requester_team TEXT, 
+	requester_user TEXT, 
+	requester_name TEXT DEFAULT '' NOT NULL, 
+	source_key TEXT NOT NULL, 
+	state_version INTEGER NOT NULL, 
+	steps INTEGER DEFAULT 0 NOT NULL, 
+	input_tokens INTEGER DEFAULT 0 NOT NULL, 
+	output_tokens INTEGER DEFAULT 0 NOT NULL, 
+	turn INTEGER DEFAULT 0 NOT NULL, 
+	open_calls INTEGER DEFAULT 0 NOT NULL, 
+	faults INTEGER DEFAULT 0 NOT NULL, 
+	token TEXT, 
+	worker TEXT, 
+	lease_until TIMESTAMP WITH TIME ZONE, 
+	not_before TIMESTAMP WITH TIME ZONE, 
+	queued_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	started_at TIMESTAMP WITH TIME ZONE, 
+	ended_at TIMESTAMP WITH TIME ZONE, 
+	error TEXT, 
+	answer TEXT, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_runs PRIMARY KEY (id), 
+	CONSTRAINT ck_runs_status CHECK (status IN ('awaiting_approval', 'cancelled', 'completed', 'exhausted', 'failed', 'queued', 'running')), 
+	CONSTRAINT uq_runs_conversation_id_seq UNIQUE (conversation_id, seq), 
+	CONSTRAINT uq_runs_source_key UNIQUE (source_key), 
+	CONSTRAINT ck_runs_lease CHECK ((status = 'running') = (token IS NOT NULL AND lease_until IS NOT NULL)), 
+	CONSTRAINT ck_runs_open_calls CHECK (open_calls >= 0), 
+	CONSTRAINT ck_runs_awaits_something CHECK (status <> 'awaiting_approval' OR open_calls > 0), 
+	CONSTRAINT ck_runs_started CHECK ((status = 'queued') OR (status = 'cancelled') OR started_at IS NOT NULL), 
+	CONSTRAINT ck_runs_requester CHECK ((requester_team IS NULL) = (requester_user IS NULL)), 
+	CONSTRAINT fk_runs_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
+)
+;;
+CREATE INDEX ix_runs_leases ON runs (lease_until) WHERE status = 'running'
+;;
+CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
+;;
+CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
+;;
+CREATE TABLE notices (
+	id BIGINT GENERATED ALWAYS AS IDENTITY, 
+	dedupe_key TEXT NOT NULL, 
+	conversation_id TEXT, 
+	team_id TEXT, 
+	user_id TEXT, 
+	kind TEXT NOT NULL, 
+	data JSONB NOT NULL, 
+	token TEXT, 
+	worker TEXT, 
+	lease_until TIMESTAMP WITH TIME ZONE, 
+	not_before TIMESTAMP WITH TIME ZONE, 
+	failures INTEGER DEFAULT 0 NOT NULL, 
+	last_error TEXT, 
+	ts TEXT, 
+	posted_at TIMESTAMP WITH TIME ZONE, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_notices PRIMARY KEY (id), 
+	CONSTRAINT uq_notices_dedupe_key UNIQUE (dedupe_key), 
+	CONSTRAINT ck_notices_one_place CHECK ((conversation_id IS NULL) <> (user_id IS NULL)), 
+	CONSTRAINT fk_notices_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
+)
+;;
+CREATE INDEX ix_notices_unposted ON notices (id) WHERE posted_at IS NULL
+;;
+CREATE TABLE directory_members (
+	team_id TEXT NOT NULL, 
+	group_id TEXT NOT NULL, 
+	user_id TEXT NOT NULL, 
+	CONSTRAINT pk_directory_members PRIMARY KEY (team_id, group_id, user_id), 
+	CONSTRAINT fk_directory_members_team_id FOREIGN KEY(team_id, group_id) REFERENCES directory_groups (team_id, group_id) ON DELETE CASCADE
+)
+;;
+CREATE TABLE messages (
+	run_id TEXT NOT NULL, 
+	seq INTEGER NOT NULL, 
+	body JSONB NOT NULL, 
+	state_version INTEGER NOT NULL, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_messages PRIMARY KEY (run_id, seq), 
+	CONSTRAINT fk_messages_run_id FOREIGN KEY(run_id) REFERENCES runs (id)
+)
+;;
+CREATE TABLE calls (
+	id TEXT NOT NULL, 
+	run_id TEXT NOT NULL, 
+	turn INTEGER NOT NULL, 
+	position INTEGER NOT NULL, 
+	provider_id TEXT NOT NULL, 
+	tool TEXT NOT NULL, 
+	effect TEXT, 
+	input JSONB NOT NULL, 
+	rationale TEXT, 
+	status TEXT NOT NULL, 
+	result JSONB, 
+	measured JSONB, 
+	items TEXT[] DEFAULT '{}' NOT NULL, 
+	ready_at TIMESTAMP WITH TIME ZONE, 
+	not_before TIMESTAMP WITH TIME ZONE, 
+	attempts INTEGER DEFAULT 0 NOT NULL, 
+	first_attempt_at TIMESTAMP WITH TIME ZONE, 
+	key TEXT, 
+	repeatable BOOLEAN DEFAULT false NOT NULL, 
+	token TEXT, 
+	worker TEXT, 
+	lease_until TIMESTAMP WITH TIME ZONE, 
+	output JSONB, 
+	done_items TEXT[], 
+	ended_at TIMESTAMP WITH TIME ZONE, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_calls PRIMARY KEY (id), 
+	CONSTRAINT ck_calls_status CHECK (status IN ('allowed', 'asked', 'cancelled', 'deferred', 'done', 'executing', 'expired', 'failed', 'forbidden', 'invalid', 'proposed', 'rejected', 'superseded', 'unknown', 'vetoed')), 
+	CONSTRAINT uq_calls_run_id_turn_position UNIQUE (run_id, turn, position), 
+	CONSTRAINT ck_calls_lease CHECK ((status = 'executing') = (token IS NOT NULL AND lease_until IS NOT NULL)), 
+	CONSTRAINT ck_calls_attempted_is_not_forgotten CHECK (attempts = 0 OR status NOT IN ('cancelled', 'deferred', 'expired', 'forbidden', 'invalid', 'proposed', 'rejected', 'superseded', 'vetoed')), 
+	CONSTRAINT ck_calls_attempted CHECK (attempts > 0 OR status NOT IN ('done', 'unknown')), 
+	CONSTRAINT ck_calls_first_attempt CHECK ((attempts > 0) = (first_attempt_at IS NOT NULL)), 
+	CONSTRAINT ck_calls_key CHECK ((attempts > 0) = (key IS NOT NULL)), 
+	CONSTRAINT ck_calls_closed_with_a_result CHECK ((result IS NULL AND status IN ('proposed', 'allowed', 'asked', 'executing')) OR status = 'unknown' OR (result IS NOT NULL AND status NOT IN ('proposed', 'allowed', 'asked', 'executing'))), 
+	CONSTRAINT fk_calls_run_id FOREIGN KEY(run_id) REFERENCES runs (id)
+)
+;;
+CREATE INDEX ix_calls_ready ON calls (ready_at) WHERE status = 'asked' AND ready_at IS NOT NULL
+;;
+CREATE INDEX ix_calls_allowed ON calls (run_id) WHERE status = 'allowed'
+;;
+CREATE UNIQUE INDEX uq_calls_one_executing ON calls (run_id) WHERE status = 'executing'
+;;
+CREATE INDEX ix_calls_leases ON calls (lease_until) WHERE status = 'executing'
+;;
+CREATE TABLE approvals (
+	id TEXT NOT NULL, 
+	call_id TEXT NOT NULL, 
+	run_id TEXT NOT NULL, 
+	conversation_id TEXT NOT NULL, 
+	status TEXT NOT NULL, 
+	revision INTEGER DEFAULT 1 NOT NULL, 
+	version INTEGER DEFAULT 1 NOT NULL, 
+	tool TEXT NOT NULL, 
+	effect TEXT NOT NULL, 
+	agent TEXT NOT NULL, 
+	requester_team TEXT, 
+	requester_user TEXT, 
+	rule JSONB NOT NULL, 
+	votes JSONB DEFAULT '[]' NOT NULL, 
+	attempted BOOLEAN DEFAULT false NOT NULL, 
+	replaces TEXT, 
+	supersessions INTEGER DEFAULT 0 NOT NULL, 
+	expires_at TIMESTAMP WITH TIME ZONE NOT NULL, 
+	escalate_at TIMESTAMP WITH TIME ZONE, 
+	escalated_at TIMESTAMP WITH TIME ZONE, 
+	claim_by TIMESTAMP WITH TIME ZONE, 
+	decided_at TIMESTAMP WITH TIME ZONE, 
+	decided_by JSONB, 
+	reason TEXT, 
+	outcome JSONB, 
+	ended_at TIMESTAMP WITH TIME ZONE, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_approvals PRIMARY KEY (id), 
+	CONSTRAINT ck_approvals_status CHECK (status IN ('approved', 'cancelled', 'executed', 'executing', 'expired', 'failed', 'pending', 'rejected', 'superseded', 'unknown')), 
+	CONSTRAINT uq_approvals_call_id UNIQUE (call_id), 
+	CONSTRAINT ck_approvals_attempted_is_not_forgotten CHECK (NOT attempted OR status NOT IN ('cancelled', 'expired', 'pending', 'rejected', 'superseded')), 
+	CONSTRAINT ck_approvals_attempted CHECK (attempted OR status NOT IN ('executed', 'failed', 'unknown')), 
+	CONSTRAINT ck_approvals_seven_days CHECK (expires_at <= created_at + interval '7 days'), 
+	CONSTRAINT ck_approvals_claim_by CHECK (claim_by IS NOT NULL OR status NOT IN ('approved', 'executing')), 
+	CONSTRAINT ck_approvals_claimed_within_a_day CHECK (claim_by <= decided_at + interval '24 hours'), 
+	CONSTRAINT fk_approvals_call_id FOREIGN KEY(call_id) REFERENCES calls (id), 
+	CONSTRAINT fk_approvals_run_id FOREIGN KEY(run_id) REFERENCES runs (id), 
+	CONSTRAINT fk_approvals_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id), 
+	CONSTRAINT fk_approvals_replaces FOREIGN KEY(replaces) REFERENCES approvals (id)
+)
+;;
+CREATE INDEX ix_approvals_claim_by ON approvals (claim_by) WHERE status = 'approved'
+;;
+CREATE INDEX ix_approvals_run_id ON approvals (run_id)
+;;
+CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
+;;
+CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
+;;
+CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
+;;
+CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
+;;
+CREATE TABLE held_items (
+	effect TEXT NOT NULL, 
+	item TEXT NOT NULL, 
+	call_id TEXT NOT NULL, 
+	CONSTRAINT pk_held_items PRIMARY KEY (effect, item), 
+	CONSTRAINT fk_held_items_call_id FOREIGN KEY(call_id) REFERENCES calls (id)
+)
+;;
+CREATE INDEX ix_held_items_call_id ON held_items (call_id)
+;;
+CREATE TABLE revisions (
+	approval_id TEXT NOT NULL, 
+	revision INTEGER NOT NULL, 
+	input JSONB NOT NULL, 
+	input_hash TEXT NOT NULL, 
+	facts JSONB NOT NULL, 
+	items TEXT[] DEFAULT '{}' NOT NULL, 
+	items_digest TEXT NOT NULL, 
+	precondition JSONB NOT NULL, 
+	preview JSONB NOT NULL, 
+	preview_hash TEXT NOT NULL, 
+	schema_hash TEXT NOT NULL, 
+	author JSONB, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_revisions PRIMARY KEY (approval_id, revision), 
+	CONSTRAINT fk_revisions_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
+)
+;;
+CREATE TABLE drafts (
+	id TEXT NOT NULL, 
+	approval_id TEXT NOT NULL, 
+	base_revision INTEGER NOT NULL, 
+	author JSONB NOT NULL, 
+	input JSONB NOT NULL, 
+	input_hash TEXT NOT NULL, 
+	facts JSONB NOT NULL, 
+	items TEXT[] DEFAULT '{}' NOT NULL, 
+	items_digest TEXT NOT NULL, 
+	precondition JSONB NOT NULL, 
+	preview JSONB NOT NULL, 
+	preview_hash TEXT NOT NULL, 
+	schema_hash TEXT NOT NULL, 
+	confirmed_as INTEGER, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_drafts PRIMARY KEY (id), 
+	CONSTRAINT fk_drafts_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
+)
+;;
+CREATE INDEX ix_drafts_approval_id ON drafts (approval_id)
+;;
+CREATE TABLE decisions (
+	id BIGINT GENERATED ALWAYS AS IDENTITY, 
+	approval_id TEXT NOT NULL, 
+	revision INTEGER NOT NULL, 
+	verdict TEXT NOT NULL, 
+	team_id TEXT NOT NULL, 
+	user_id TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	role TEXT, 
+	reason TEXT, 
+	at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_decisions PRIMARY KEY (id), 
+	CONSTRAINT ck_decisions_verdict CHECK (verdict IN ('approve', 'edit', 'reject')), 
+	CONSTRAINT uq_decisions_approval_id_revision_team_id_user_id_verdict UNIQUE (approval_id, revision, team_id, user_id, verdict), 
+	CONSTRAINT fk_decisions_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
+)
+;;
+CREATE TABLE cards (
+	id TEXT NOT NULL, 
+	approval_id TEXT NOT NULL, 
+	team_id TEXT NOT NULL, 
+	channel_id TEXT, 
+	user_id TEXT, 
+	ts TEXT, 
+	shown_version INTEGER DEFAULT 0 NOT NULL, 
+	wanted_version INTEGER DEFAULT 1 NOT NULL, 
+	token TEXT, 
+	worker TEXT, 
+	lease_until TIMESTAMP WITH TIME ZONE, 
+	not_before TIMESTAMP WITH TIME ZONE, 
+	failures INTEGER DEFAULT 0 NOT NULL, 
+	last_error TEXT, 
+	posted_at TIMESTAMP WITH TIME ZONE, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_cards PRIMARY KEY (id), 
+	CONSTRAINT uq_cards_team_id_channel_id_ts UNIQUE (team_id, channel_id, ts), 
+	CONSTRAINT ck_cards_somewhere CHECK (channel_id IS NOT NULL OR user_id IS NOT NULL), 
+	CONSTRAINT fk_cards_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
+)
+;;
+CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version
+;;
+CREATE INDEX ix_cards_approval_id ON cards (approval_id)
+;;
+CREATE TABLE vetoes (
+	id BIGINT GENERATED ALWAYS AS IDENTITY, 
+	conversation_id TEXT NOT NULL, 
+	effect TEXT NOT NULL, 
+	approval_id TEXT NOT NULL, 
+	kind TEXT NOT NULL, 
+	denied_by JSONB, 
+	reason TEXT, 
+	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	lifted_at TIMESTAMP WITH TIME ZONE, 
+	lifted_by_run TEXT, 
+	CONSTRAINT pk_vetoes PRIMARY KEY (id), 
+	CONSTRAINT ck_vetoes_kind CHECK (kind IN ('rejected', 'expired')), 
+	CONSTRAINT fk_vetoes_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id), 
+	CONSTRAINT fk_vetoes_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
+)
+;;
+CREATE UNIQUE INDEX uq_vetoes_standing ON vetoes (conversation_id, effect) WHERE lifted_at IS NULL
+;;
+CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT sha256(salt || convert_to(jsonb_build_object('actor', actor, 'data', data)::text, 'UTF8'))
+$$
+;;
+CREATE FUNCTION audit_event_hash(
+  previous bytea, run_id text, seq int, at timestamptz, kind text, approval_id text, call_id text,
+  payload_hash bytea) RETURNS bytea
+LANGUAGE sql IMMUTABLE AS $$
+  SELECT sha256(previous || convert_to(jsonb_build_object(
+    'run', run_id, 'seq', seq, 'at', extract(epoch FROM at), 'kind', kind, 'approval', approval_id,
+    'call', call_id, 'payload', encode(payload_hash, 'hex'))::text, 'UTF8'))
+$$
+;;
+CREATE FUNCTION audit_append(p_run text, p_events jsonb) RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  v_seq int; v_hash bytea; v_salt bytea; v_payload bytea; e jsonb; v_at timestamptz := house_now();
+BEGIN
+  SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
+    SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
+  END IF;
+  FOR e IN SELECT * FROM jsonb_array_elements(p_events) LOOP
+    v_seq := v_seq + 1;
+    v_salt := uuid_send(gen_random_uuid());
+    v_payload := audit_payload_hash(v_salt, e->'actor', e->'data');
+    v_hash := audit_event_hash(v_hash, p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', v_payload);
+    INSERT INTO audit_events
+      (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
+    VALUES (p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
+            v_payload, v_hash);
+  END LOOP;
+  UPDATE audit_heads SET seq = v_seq, hash = v_hash WHERE run_id = p_run;
+  RETURN v_seq;
+END $$
+;;
+CREATE FUNCTION audit_redact(p_run text, p_seq int, p_actor jsonb, p_reason text) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+BEGIN
+  UPDATE audit_events SET actor = NULL, data = NULL, salt = NULL
+   WHERE run_id = p_run AND seq = p_seq AND salt IS NOT NULL AND kind <> 'audit.redacted';
+  IF NOT FOUND THEN RETURN false; END IF;
+  PERFORM audit_append(p_run, jsonb_build_array(jsonb_build_object(
+    'kind', 'audit.redacted', 'actor', p_actor,
+    'data', jsonb_build_object('seq', p_seq, 'reason', p_reason))));
+  RETURN true;
+END $$
+;;
+CREATE FUNCTION audit_events_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE v_stack text;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    GET DIAGNOSTICS v_stack = PG_CONTEXT;
+    IF v_stack ~ '(^|[^[:alnum:]_.$"])audit_redact\(text,integer,jsonb,text\)'
+       AND (NEW.actor, NEW.data, NEW.salt) IS NOT DISTINCT FROM (NULL::jsonb, NULL::jsonb, NULL::bytea)
+       AND (NEW.run_id, NEW.seq, NEW.at, NEW.kind, NEW.approval_id, NEW.call_id, NEW.payload_hash, NEW.hash)
+           IS NOT DISTINCT FROM
+           (OLD.run_id, OLD.seq, OLD.at, OLD.kind, OLD.approval_id, OLD.call_id, OLD.payload_hash, OLD.hash)
+    THEN RETURN NEW; END IF;
+  END IF;
+  RAISE EXCEPTION 'audit events are append-only: % is refused', TG_OP USING ERRCODE = 'VB002';
+END $$
+;;
+CREATE FUNCTION audit_heads_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE v_stack text;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    GET DIAGNOSTICS v_stack = PG_CONTEXT;
+    IF v_stack ~ '(^|[^[:alnum:]_.$"])audit_append\(text,jsonb\)' AND NEW.run_id = OLD.run_id AND NEW.seq >= OLD.seq
+    THEN RETURN NEW; END IF;
+  END IF;
+  RAISE EXCEPTION 'audit heads only advance: % is refused', TG_OP USING ERRCODE = 'VB002';
+END $$
+;;
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '% are append-only: % is refused', TG_TABLE_NAME, TG_OP USING ERRCODE = 'VB002';
+END $$
+;;
+CREATE FUNCTION runs_refuse_forbidden_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    IF NEW.status NOT IN ('queued') THEN
+      RAISE EXCEPTION 'runs: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
+    END IF;
+  ELSIF NEW.status <> OLD.status AND NOT (
+        (OLD.status = 'queued' AND NEW.status IN ('cancelled', 'running'))
+     OR (OLD.status = 'running' AND NEW.status IN ('awaiting_approval', 'cancelled', 'completed', 'exhausted', 'failed', 'queued'))
+     OR (OLD.status = 'awaiting_approval' AND NEW.status IN ('cancelled', 'queued', 'running'))
+     OR (OLD.status = 'failed' AND NEW.status IN ('queued'))) THEN
+    RAISE EXCEPTION 'runs: % cannot go from % to %', NEW.id, OLD.status, NEW.status
+      USING ERRCODE = 'VB001';
+  END IF;
+  RETURN NEW;
+END $$
+;;
+CREATE TRIGGER runs_moves BEFORE INSERT OR UPDATE OF status ON runs
+  FOR EACH ROW EXECUTE FUNCTION runs_refuse_forbidden_moves()
+;;
+CREATE FUNCTION calls_refuse_forbidden_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    IF NEW.status NOT IN ('proposed') THEN
+      RAISE EXCEPTION 'calls: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
+    END IF;
+  ELSIF NEW.status <> OLD.status AND NOT (
+        (OLD.status = 'proposed' AND NEW.status IN ('allowed', 'asked', 'cancelled', 'deferred', 'failed', 'forbidden', 'invalid', 'vetoed'))
+     OR (OLD.status = 'allowed' AND NEW.status IN ('cancelled', 'executing', 'unknown'))
+     OR (OLD.status = 'asked' AND NEW.status IN ('cancelled', 'executing', 'expired', 'rejected', 'superseded', 'unknown'))
+     OR (OLD.status = 'executing' AND NEW.status IN ('allowed', 'asked', 'done', 'failed', 'superseded', 'unknown'))
+     OR (OLD.status = 'unknown' AND NEW.status IN ('allowed', 'asked', 'done', 'failed'))) THEN
+    RAISE EXCEPTION 'calls: % cannot go from % to %', NEW.id, OLD.status, NEW.status
+      USING ERRCODE = 'VB001';
+  END IF;
+  RETURN NEW;
+END $$
+;;
+CREATE TRIGGER calls_moves BEFORE INSERT OR UPDATE OF status ON calls
+  FOR EACH ROW EXECUTE FUNCTION calls_refuse_forbidden_moves()
+;;
+CREATE FUNCTION approvals_refuse_forbidden_moves() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' THEN
+    IF NEW.status NOT IN ('pending', 'unknown') THEN
+      RAISE EXCEPTION 'approvals: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
+    END IF;
+  ELSIF NEW.status <> OLD.status AND NOT (
+        (OLD.status = 'pending' AND NEW.status IN ('approved', 'cancelled', 'expired', 'rejected', 'superseded'))
+     OR (OLD.status = 'approved' AND NEW.status IN ('cancelled', 'executing', 'expired', 'superseded', 'unknown'))
+     OR (OLD.status = 'executing' AND NEW.status IN ('approved', 'executed', 'failed', 'superseded', 'unknown'))
+     OR (OLD.status = 'unknown' AND NEW.status IN ('approved', 'executed', 'failed'))) THEN
+    RAISE EXCEPTION 'approvals: % cannot go from % to %', NEW.id, OLD.status, NEW.status
+      USING ERRCODE = 'VB001';
+  END IF;
+  RETURN NEW;
+END $$
+;;
+CREATE TRIGGER approvals_moves BEFORE INSERT OR UPDATE OF status ON approvals
+  FOR EACH ROW EXECUTE FUNCTION approvals_refuse_forbidden_moves()
+;;
+CREATE TRIGGER audit_events_rows BEFORE UPDATE OR DELETE ON audit_events FOR EACH ROW EXECUTE FUNCTION audit_events_refuse_change()
+;;
+CREATE TRIGGER audit_events_all BEFORE TRUNCATE ON audit_events FOR EACH STATEMENT EXECUTE FUNCTION audit_events_refuse_change()
+;;
+CREATE TRIGGER audit_heads_rows BEFORE UPDATE OR DELETE ON audit_heads FOR EACH ROW EXECUTE FUNCTION audit_heads_refuse_change()
+;;
+CREATE TRIGGER audit_heads_all BEFORE TRUNCATE ON audit_heads FOR EACH STATEMENT EXECUTE FUNCTION audit_heads_refuse_change()
+;;
+CREATE TRIGGER revisions_rows BEFORE UPDATE OR DELETE ON revisions FOR EACH ROW EXECUTE FUNCTION refuse_change()
+;;
+CREATE TRIGGER revisions_all BEFORE TRUNCATE ON revisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()
+;;
+CREATE TRIGGER decisions_rows BEFORE UPDATE OR DELETE ON decisions FOR EACH ROW EXECUTE FUNCTION refuse_change()
+;;
+CREATE TRIGGER decisions_all BEFORE TRUNCATE ON decisions FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()

@@ -1,0 +1,67 @@
+"""Notices: messages of the bot that are no cards, posted once and in order within a conversation."""
+
+from store import rows
+from store.engine import Database
+from store.records import Json, Notice
+from store.values import dump, text
+
+
+async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notice | None:
+    """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order."""
+    row = await db.one(
+        """WITH pick AS (
+  SELECT w.id FROM notices w
+   WHERE w.posted_at IS NULL AND (w.not_before IS NULL OR w.not_before <= house_now())
+     AND (w.token IS NULL OR w.lease_until < house_now())
+     AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.id < w.id
+                      AND e.conversation_id = w.conversation_id)
+   ORDER BY w.id LIMIT 1 FOR UPDATE SKIP LOCKED),
+taken AS (
+  UPDATE notices w SET token = %(token)s, worker = %(worker)s,
+         lease_until = house_now() + make_interval(secs => %(lease)s)
+    FROM pick WHERE w.id = pick.id
+  RETURNING w.id, w.kind, w.data, w.conversation_id, w.team_id AS to_team, w.user_id AS to_user,
+            w.failures, w.token)
+SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
+  FROM taken LEFT JOIN conversations n ON n.id = taken.conversation_id""",
+        {"token": token, "worker": worker, "lease": lease},
+    )
+    return None if row is None else rows.notice(row)
+
+
+async def posted(db: Database, notice: Notice, token: str, *, ts: str) -> bool:
+    """The notice is in Slack; the first one of a conversation without a thread begins it."""
+    row = await db.one(
+        """WITH taken AS (
+  UPDATE notices SET ts = %(ts)s, posted_at = house_now(), token = NULL, lease_until = NULL, last_error = NULL
+   WHERE id = %(id)s AND token = %(token)s RETURNING id, conversation_id),
+thread AS (
+  UPDATE conversations n SET thread_ts = %(ts)s
+    FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL)
+SELECT id FROM taken""",
+        {"id": notice.id, "token": token, "ts": ts},
+    )
+    return row is not None
+
+
+async def failed(db: Database, notice: Notice, token: str, *, error: str, retry_in: float | None) -> None:
+    """It could not be posted: again after so many seconds, or never (None: it would stop its thread)."""
+    await db.query(
+        """UPDATE notices SET failures = failures + 1, last_error = %(error)s, token = NULL,
+       lease_until = NULL,
+       posted_at = CASE WHEN %(seconds)s::float IS NULL THEN house_now() END,
+       not_before = house_now() + make_interval(secs => coalesce(%(seconds)s::float, 0))
+ WHERE id = %(id)s AND token = %(token)s""",
+        {"id": notice.id, "token": token, "error": text(error), "seconds": retry_in},
+    )
+
+
+async def add_to_conversation(
+    db: Database, *, dedupe_key: str, conversation_id: str, kind: str, data: Json
+) -> None:
+    """Say something in a conversation's thread, once for each `dedupe_key`."""
+    await db.query(
+        """INSERT INTO notices (dedupe_key, conversation_id, kind, data) VALUES (%s, %s, %s, %s::jsonb)
+ON CONFLICT (dedupe_key) DO NOTHING""",
+        [dedupe_key, conversation_id, kind, dump(data)],
+    )

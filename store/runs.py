@@ -1,0 +1,397 @@
+"""Runs and their conversations: started once, claimed by one worker, saved turn by turn, ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from store import rows
+from store.engine import Database
+from store.errors import StatementRefused
+from store.records import (
+    SYSTEM,
+    Actor,
+    Approval,
+    ClaimedRun,
+    Conversation,
+    ConversationId,
+    Json,
+    Measured,
+    Rule,
+    Run,
+    RunId,
+)
+from store.statements import runs as sql
+from store.statements.leases import RECOVER_RUNS, RENEW
+from store.transitions import OPEN_APPROVALS, quoted
+from store.values import dump, new_id, text
+
+STATE_VERSION = 1  # of the stored messages; each one has its golden file
+UNIQUE_VIOLATION = "23505"
+
+
+async def start(
+    db: Database,
+    *,
+    team_id: str,
+    channel_id: str,
+    thread_ts: str | None,
+    agent: str,
+    task: str,
+    requester: Actor,
+    source_key: str,
+) -> tuple[Run, bool]:
+    """Queue a run, once for each `source_key`; returns it and whether it is new."""
+    row = await db.one(
+        sql.START_WITHOUT_THREAD if thread_ts is None else sql.START_IN_THREAD,
+        {
+            "conversation": new_id("conv"),
+            "run": new_id("run"),
+            "team": team_id,
+            "channel": channel_id,
+            "thread": thread_ts,
+            "agent": agent,
+            "task": text(task),
+            "requester_team": requester.team_id,
+            "requester_user": requester.user_id,
+            "requester_name": text(requester.name),
+            "source_key": text(source_key),
+            "state_version": STATE_VERSION,
+            "actor": dump(requester.to_json()),
+        },
+    )
+    found = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.source_key = %s", [text(source_key)])
+    assert found is not None
+    return rows.run(found), row is not None
+
+
+async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId | None:
+    """Take the oldest run that may go on, for `lease` seconds; None: there is none."""
+    params = {"token": token, "worker": worker, "lease": lease, "actor": dump(SYSTEM.to_json())}
+    while True:
+        try:
+            row = await db.one(sql.CLAIM_RUN, params)
+        except StatementRefused as error:
+            if error.sqlstate == UNIQUE_VIOLATION:  # another run of the conversation has just been started
+                continue  # which the next look sees
+            raise
+        return None if row is None else RunId(row["id"])
+
+
+async def load(db: Database, run_id: RunId, token: str) -> ClaimedRun:
+    """All that the holder of a run needs to go on with it."""
+    row = await db.one(
+        f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
+  (SELECT jsonb_agg(to_jsonb(v) ORDER BY v.id) FROM vetoes v
+    WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL) AS vetoes
+  FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s""",
+        [run_id],
+    )
+    assert row is not None, run_id
+    run = rows.run(row)
+    upto = [run.conversation_id, run.seq]
+    runs = await db.query(
+        f"SELECT {rows.RUN} FROM runs r WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq", upto
+    )
+    turns = await db.query(
+        """SELECT m.* FROM messages m JOIN runs r ON r.id = m.run_id
+  WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq, m.seq""",
+        upto,
+    )
+    calls = await db.query(
+        f"""SELECT {rows.CALL} FROM calls c JOIN runs r ON r.id = c.run_id AND r.turn = c.turn
+  WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq, c.position""",
+        upto,
+    )
+    return ClaimedRun(
+        run,
+        rows.conversation(row, "conversation_id"),
+        token,
+        tuple(rows.run(r) for r in runs),
+        tuple(rows.turn(r) for r in turns),
+        tuple(rows.call(r) for r in calls),
+        tuple(rows.veto(v) for v in row["vetoes"] or ()),
+    )
+
+
+async def save_turn(
+    db: Database,
+    claimed: ClaimedRun,
+    *,
+    body: Sequence[Json],
+    calls: Sequence[dict[str, Any]],
+    input_tokens: int,
+    output_tokens: int,
+) -> bool:
+    """Store a turn and its calls as proposed; False: the run is no longer this worker's.
+
+    `calls`: {"id", "position", "provider_id", "tool", "effect", "input", "rationale"} each.
+    """
+    row = await db.one(
+        sql.SAVE_TURN,
+        {
+            "run": claimed.run.id,
+            "token": claimed.token,
+            "turn": claimed.run.turn,
+            "open_calls": len(calls),
+            "body": dump(list(body)),
+            "calls": dump(list(calls)),
+            "state_version": STATE_VERSION,
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
+        },
+    )
+    return row is not None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A call's verdict: its new status, and its result unless it stays open."""
+
+    call_id: str
+    status: str
+    result: Json = None
+    measured: Json = None
+    items: tuple[str, ...] = ()
+    effect: str | None = None
+
+
+@dataclass(frozen=True)
+class NewApproval:
+    """An approval to be asked for, with the first revision's content and where its card goes."""
+
+    id: str
+    call_id: str
+    tool: str
+    effect: str
+    rule: Rule
+    content: Measured
+    team_id: str
+    replaces: str | None = None
+    supersessions: int = 0
+
+    def rows(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """The approval, its revision and its card, as the statements take them."""
+        approval = {
+            "id": self.id,
+            "call_id": self.call_id,
+            "tool": self.tool,
+            "effect": self.effect,
+            "rule": self.rule.to_json(),
+            "replaces": self.replaces,
+            "supersessions": self.supersessions,
+            "expires_after": self.rule.expires_after,
+            "escalate_after": self.rule.escalate_after,
+        }
+        revision = {"approval_id": self.id, **rows.content_json(self.content)}
+        card = {
+            "id": new_id("card"),
+            "approval_id": self.id,
+            "team_id": self.team_id,
+            "channel_id": self.rule.channel,
+        }
+        return approval, revision, card
+
+
+async def propose(
+    db: Database,
+    claimed: ClaimedRun,
+    outcomes: Sequence[Outcome],
+    approvals: Sequence[NewApproval],
+    *,
+    notices: Sequence[dict[str, Any]],
+    events: Sequence[dict[str, Any]],
+    pause: bool,
+) -> bool:
+    """Record verdicts, all in one statement; with `pause` the run ends here and waits.
+
+    False: the run is no longer this worker's, or a call was not as it was; nothing is changed.
+    """
+    made = [a.rows() for a in approvals]
+    row = await db.one(
+        sql.PROPOSE,
+        {
+            "run": claimed.run.id,
+            "token": claimed.token,
+            "outcomes": dump(
+                [
+                    {
+                        "id": o.call_id,
+                        "status": o.status,
+                        "result": o.result,
+                        "effect": o.effect,
+                        "measured": o.measured,
+                        "items": list(o.items),
+                    }
+                    for o in outcomes
+                ]
+            ),
+            "closed": sum(o.result is not None for o in outcomes),
+            "pause": pause,
+            "approvals": dump([m[0] for m in made]),
+            "revisions": dump([m[1] for m in made]),
+            "cards": dump([m[2] for m in made]),
+            "notices": dump(list(notices)),
+            "events": dump(list(events)),
+        },
+    )
+    return row is not None
+
+
+async def _close(db: Database, statement: str, claimed: ClaimedRun, **values: Any) -> bool:
+    params = {
+        "run": claimed.run.id,
+        "token": claimed.token,
+        "body": None,
+        "answer": None,
+        "error": None,
+        "cancelled": None,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "state_version": STATE_VERSION,
+        "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
+    }
+    return await db.one(statement, params | values) is not None
+
+
+async def complete(
+    db: Database,
+    claimed: ClaimedRun,
+    *,
+    body: Sequence[Json] | None,
+    answer: str,
+    input_tokens: int,
+    output_tokens: int,
+    exhausted: bool = False,
+) -> bool:
+    """The run ends with the model's last words; False: it is no longer this worker's."""
+    return await _close(
+        db,
+        sql.EXHAUST_RUN if exhausted else sql.COMPLETE_RUN,
+        claimed,
+        body=dump(None if body is None else list(body)),
+        answer=text(answer),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
+
+
+async def fail(db: Database, claimed: ClaimedRun, error: str, cancelled: Json) -> bool:
+    """The run ends without an answer; `cancelled` is the result of its calls that were not begun."""
+    actor = dump(SYSTEM.to_json())
+    return await _close(db, sql.FAIL_RUN, claimed, error=text(error), cancelled=dump(cancelled), actor=actor)
+
+
+async def requeue(db: Database, claimed: ClaimedRun, *, seconds: float, why: str, fault: bool) -> bool:
+    """Back in the queue, not before so many seconds; `fault` counts as a transient one."""
+    row = await db.one(
+        sql.REQUEUE_RUN,
+        {
+            "run": claimed.run.id,
+            "token": claimed.token,
+            "seconds": seconds,
+            "faults": int(fault),
+            "why": text(why),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
+
+
+async def pause(db: Database, claimed: ClaimedRun) -> bool:
+    """The turn has something open that is not this worker's to close: the run waits."""
+    params = {"run": claimed.run.id, "token": claimed.token, "actor": dump(SYSTEM.to_json())}
+    return await db.one(sql.PAUSE_RUN, params) is not None
+
+
+async def retry(db: Database, run_id: str, actor: Actor) -> bool:
+    """A failed run goes on from its last turn; False: it is not failed, or its conversation is busy."""
+    try:
+        params = {"run": run_id, "actor": dump(actor.to_json())}
+        return await db.one(sql.RETRY_RUN, params) is not None
+    except StatementRefused as error:
+        if error.sqlstate == UNIQUE_VIOLATION:
+            return False
+        raise
+
+
+async def cancel(db: Database, run_id: str, actor: Actor, cancelled: Json) -> bool:
+    """Stop a run: what waits is cancelled, what executes is let finish. False: it had ended."""
+    return await db.one(sql.CANCEL_RUN, _stopping(run_id, actor, cancelled)) is not None
+
+
+def _stopping(run_id: str, actor: Actor, cancelled: Json) -> dict[str, Any]:
+    return {
+        "run": run_id,
+        "actor": dump(actor.to_json()),
+        "cancelled": dump(cancelled),
+        "stopped": "The run was stopped before it could be tried again.",
+    }
+
+
+async def stop_released(db: Database, cancelled: Json) -> int:
+    """Close what was given back to runs that had been stopped: cancelled, or unknown if it was attempted."""
+    found = await db.query(
+        """SELECT a.run_id FROM approvals a JOIN runs r ON r.id = a.run_id
+  WHERE a.status = 'approved' AND r.status = 'cancelled'
+UNION SELECT c.run_id FROM calls c JOIN runs r ON r.id = c.run_id
+  WHERE c.status = 'allowed' AND c.attempts = 0 AND r.status = 'cancelled'"""
+    )
+    closed = [
+        await db.one(sql.CANCEL_LEFT, _stopping(row["run_id"], SYSTEM, cancelled)) is not None
+        for row in found
+    ]
+    return sum(closed)
+
+
+async def renew(db: Database, tokens: Sequence[str], lease: float) -> frozenset[str]:
+    """Renew the leases of these tokens; returns those that are still held."""
+    found = await db.query(RENEW, {"tokens": list(tokens), "lease": lease})
+    return frozenset(row["token"] for row in found)
+
+
+async def recover(db: Database) -> list[str]:
+    """Queue the runs whose workers are gone; returns their ids."""
+    found = await db.query(RECOVER_RUNS, {"actor": dump(SYSTEM.to_json())})
+    return [row["id"] for row in found]
+
+
+async def read(db: Database, run_id: str) -> Run | None:
+    """The run, or None."""
+    row = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.id = %s", [run_id])
+    return None if row is None else rows.run(row)
+
+
+async def read_conversation(db: Database, conversation_id: ConversationId) -> Conversation:
+    """The conversation as it is now."""
+    row = await db.one("SELECT * FROM conversations WHERE id = %s", [conversation_id])
+    assert row is not None, conversation_id
+    return rows.conversation(row)
+
+
+async def listed(db: Database, *, unfinished_only: bool, limit: int, offset: int = 0) -> list[Run]:
+    """Runs, the newest first."""
+    where = "WHERE r.status IN ('queued', 'running', 'awaiting_approval')" if unfinished_only else ""
+    found = await db.query(
+        f"SELECT {rows.RUN} FROM runs r {where} ORDER BY r.created_at DESC, r.id LIMIT %s OFFSET %s",
+        [limit, offset],
+    )
+    return [rows.run(row) for row in found]
+
+
+async def in_the_way(db: Database, run_id: str) -> tuple[Run, list[Approval]] | None:
+    """The earlier run that a queued one waits for, and its open approvals; None: it waits for nobody."""
+    row = await db.one(
+        f"""SELECT {rows.RUN} FROM runs r JOIN runs q ON q.conversation_id = r.conversation_id
+  WHERE q.id = %s AND q.status = 'queued' AND q.started_at IS NULL AND r.seq < q.seq
+    AND r.status IN ('queued', 'running', 'awaiting_approval') ORDER BY r.seq LIMIT 1""",
+        [run_id],
+    )
+    if row is None:
+        return None
+    found = await db.query(
+        f"""SELECT {rows.APPROVAL} FROM {rows.APPROVAL_FROM}
+  WHERE a.run_id = %s AND a.status IN ({quoted(OPEN_APPROVALS)}) ORDER BY a.created_at, c.position""",
+        [row["id"]],
+    )
+    return rows.run(row), [rows.approval(r) for r in found]

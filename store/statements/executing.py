@@ -1,0 +1,277 @@
+"""A call on its way to its effect: claimed, attempted, finished, released, unknown."""
+
+from store.statements.fragments import (
+    APPROVAL_IS_LOCKED,
+    CARDS_FOLLOW,
+    LAST_REPEAT,
+    LEASE_UNTIL,
+    LOCK_APPROVAL,
+    NOTIFY,
+    close_in_run,
+    event,
+    record,
+)
+
+
+def _free(items: str, call: str = "c") -> str:
+    """No other call holds an item; the primary key of held_items decides the races."""
+    return f"""NOT EXISTS (
+       SELECT FROM held_items h JOIN unnest({items}) AS i(item) ON h.item = i.item
+        WHERE h.effect = {call}.effect AND h.call_id <> {call}.id)"""
+
+
+_HOLD = """held AS (
+  INSERT INTO held_items (effect, item, call_id)
+  SELECT DISTINCT call.effect, i.item, call.id FROM call, unnest({items}) AS i(item)
+   WHERE NOT EXISTS (SELECT FROM held_items h WHERE h.call_id = call.id)
+   ORDER BY i.item)"""
+
+_STOPPED = "EXISTS (SELECT FROM runs s WHERE s.id = c.run_id AND s.status = 'cancelled')"
+_CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL}"
+_CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', call.attempts)"
+
+# The oldest approved call that may execute now: one at a time per run, in the order of the decisions.
+CLAIM_CALL = f"""
+WITH pick AS (
+  SELECT a.id AS approval_id, c.id AS call_id, v.items
+    FROM calls c JOIN approvals a ON a.call_id = c.id
+         JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
+   WHERE c.status = 'asked' AND c.ready_at IS NOT NULL AND a.status = 'approved'
+     AND (c.not_before IS NULL OR c.not_before <= house_now())
+     AND (c.attempts > 0 OR a.claim_by > house_now())
+     AND NOT {_STOPPED}
+     AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
+     AND NOT EXISTS (SELECT FROM calls e WHERE e.run_id = c.run_id AND e.id <> c.id
+                      AND (e.status = 'executing'
+                           OR (e.status = 'asked' AND (e.ready_at, e.position) < (c.ready_at, c.position))))
+     AND {_free("v.items")}
+   ORDER BY c.ready_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),
+approval AS (
+  UPDATE approvals a SET status = 'executing', version = a.version + 1
+    FROM pick WHERE a.id = pick.approval_id RETURNING a.id, a.call_id, a.run_id, a.version, pick.items),
+call AS (
+  UPDATE calls c SET {_CLAIM} FROM approval WHERE c.id = approval.call_id
+  RETURNING c.id, c.run_id, c.effect, c.attempts, approval.items),
+{_HOLD.format(items="call.items")},
+{CARDS_FOLLOW}
+SELECT call.id, {record("call.run_id", event("'call.claimed'", _CLAIM_DATA, "approval.id", "call.id"))}
+  FROM call JOIN approval ON approval.call_id = call.id"""
+
+# An allowed call, by the worker that holds its run.
+CLAIM_ALLOWED_CALL = f"""
+WITH call AS (
+  UPDATE calls c SET {_CLAIM}
+   WHERE c.id = %(call)s AND c.status = 'allowed'
+     AND (c.not_before IS NULL OR c.not_before <= house_now())
+     AND EXISTS (SELECT FROM runs r
+                  WHERE r.id = c.run_id AND r.status = 'running' AND r.token = %(run_token)s)
+     AND NOT EXISTS (SELECT FROM calls e WHERE e.run_id = c.run_id AND e.status = 'executing')
+     AND {_free("c.items")}
+  RETURNING c.id, c.run_id, c.effect, c.attempts, c.items),
+{_HOLD.format(items="call.items")}
+SELECT call.id, {record("call.run_id", event("'call.claimed'", _CLAIM_DATA, call="call.id"))} FROM call"""
+
+# Committed before the tool is called: from here on nobody may say that nothing happened.
+START_ATTEMPT = f"""
+WITH {LOCK_APPROVAL},
+call AS (
+  UPDATE calls c SET attempts = c.attempts + 1, first_attempt_at = coalesce(c.first_attempt_at, house_now()),
+         key = coalesce(c.key, %(key)s), repeatable = %(repeatable)s, lease_until = {LEASE_UNTIL}
+   WHERE c.id = %(call)s AND c.status = 'executing' AND c.token = %(token)s AND c.lease_until > house_now()
+     AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
+     AND {APPROVAL_IS_LOCKED}
+  RETURNING c.id, c.run_id, c.attempts, c.key),
+approval AS (
+  UPDATE approvals a SET attempted = true FROM call WHERE a.call_id = call.id RETURNING a.id)
+SELECT call.key, {
+    record(
+        "call.run_id",
+        event(
+            "'attempt.started'",
+            "jsonb_build_object('attempt', call.attempts, 'key', call.key)",
+            "approval.id",
+            "call.id",
+        ),
+    )
+}
+  FROM call LEFT JOIN approval ON true"""
+
+_HELD_BY_TOKEN = f"""c.id = %(call)s AND c.status = 'executing' AND c.token = %(token)s
+     AND {APPROVAL_IS_LOCKED}"""
+_LET_GO = "token = NULL, worker = NULL, lease_until = NULL"
+_RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"
+
+
+def _end_call(call_status: str, approval_status: str, guard: str, kind: str) -> str:
+    """The call has its result: recorded under the claim's token, and the run goes on with this worker."""
+    return f"""
+WITH {LOCK_APPROVAL},
+call AS (
+  UPDATE calls c SET status = '{call_status}', result = %(result)s::jsonb, output = %(output)s::jsonb,
+         done_items = %(done_items)s::text[], ended_at = house_now(), {_LET_GO}
+   WHERE {_HELD_BY_TOKEN} AND {guard}
+  RETURNING c.id, c.run_id),
+approval AS (
+  UPDATE approvals a SET status = '{approval_status}', version = a.version + 1, outcome = %(outcome)s::jsonb,
+         ended_at = house_now()
+    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+{CARDS_FOLLOW},
+{_RELEASE_ITEMS},
+{close_in_run(keep=True)},
+notice AS (
+  INSERT INTO notices (dedupe_key, conversation_id, kind, data)
+  SELECT n.dedupe_key, run.conversation_id, n.kind, n.data
+    FROM run, jsonb_to_recordset(%(notices)s::jsonb) AS n(dedupe_key text, kind text, data jsonb)
+  ON CONFLICT (dedupe_key) DO NOTHING)
+SELECT run.id, run.status, run.kept,
+       {record("call.run_id", event(f"'{kind}'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
+       {NOTIFY}
+  FROM call JOIN run ON run.id = call.run_id LEFT JOIN approval ON true"""
+
+
+FINISH_DONE = _end_call("done", "executed", "c.attempts > 0", "call.executed")
+FINISH_FAILED = _end_call("failed", "failed", "c.attempts > 0", "call.failed")
+SUPERSEDE = _end_call("superseded", "superseded", "c.attempts = 0", "call.superseded")
+
+# To be tried again: nothing was attempted, or the same key makes a repeat harmless, for as long as providers
+# remember it and nobody stopped the run. `lapsed`: by the sweep, only when the lease is over.
+RELEASE_CALL = f"""
+WITH {LOCK_APPROVAL},
+call AS (
+  UPDATE calls c SET status = CASE WHEN (SELECT count(*) FROM locked) > 0 THEN 'asked' ELSE 'allowed' END,
+         not_before = house_now() + make_interval(secs => %(seconds)s), {_LET_GO}
+   WHERE {_HELD_BY_TOKEN}
+     AND (c.attempts = 0 OR (c.repeatable AND NOT {_STOPPED}
+                             AND c.first_attempt_at > house_now() - {LAST_REPEAT}))
+     AND (NOT %(lapsed)s OR c.lease_until < house_now())
+  RETURNING c.id, c.run_id, c.attempts),
+approval AS (
+  UPDATE approvals a SET status = 'approved', version = a.version + 1
+    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+{CARDS_FOLLOW},
+free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id AND call.attempts = 0)
+SELECT call.id, {
+    record(
+        "call.run_id",
+        event(
+            "'call.released'",
+            "jsonb_build_object('why', %(why)s::text, 'attempts', call.attempts)",
+            "approval.id",
+            "call.id",
+        ),
+    )
+}, {NOTIFY}
+  FROM call LEFT JOIN approval ON true"""
+
+_UNKNOWN_DATA = "jsonb_build_object('why', %(why)s::text)"
+
+# Nobody knows whether it happened: open until a person settles it, its items held. Also an allowed call that
+# was to be tried again when its run was stopped.
+MARK_UNKNOWN = f"""
+WITH {LOCK_APPROVAL},
+call AS (
+  UPDATE calls c SET status = 'unknown', {_LET_GO}
+   WHERE c.id = %(call)s AND {APPROVAL_IS_LOCKED} AND c.attempts > 0
+     AND ((c.status = 'executing' AND c.token = %(token)s
+           AND (NOT %(lapsed)s OR c.lease_until < house_now()))
+          OR (c.status = 'allowed' AND {_STOPPED}))
+  RETURNING c.id, c.run_id, c.effect, c.tool),
+approval AS (
+  UPDATE approvals a SET status = 'unknown', version = a.version + 1, outcome = %(outcome)s::jsonb
+    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+born AS (
+  INSERT INTO approvals (id, call_id, run_id, conversation_id, status, tool, effect, agent, requester_team,
+                         requester_user, rule, attempted, outcome, expires_at)
+  SELECT n.id, call.id, r.id, r.conversation_id, 'unknown', call.tool, call.effect, r.agent, r.requester_team,
+         r.requester_user, n.rule, true, %(outcome)s::jsonb, house_now() + interval '24 hours'
+    FROM call JOIN runs r ON r.id = call.run_id,
+         jsonb_to_recordset(%(approvals)s::jsonb) AS n(id text, rule jsonb)
+   WHERE (SELECT count(*) FROM locked) = 0
+  RETURNING id),
+revision AS (
+  INSERT INTO revisions (approval_id, revision, input, input_hash, facts, items, items_digest, precondition,
+                         preview, preview_hash, schema_hash)
+  SELECT v.approval_id, 1, v.input, v.input_hash, v.facts, v.items, v.items_digest, v.precondition,
+         v.preview, v.preview_hash, v.schema_hash
+    FROM born, jsonb_to_recordset(%(revisions)s::jsonb) AS v(
+      approval_id text, input jsonb, input_hash text, facts jsonb, items text[], items_digest text,
+      precondition jsonb, preview jsonb, preview_hash text, schema_hash text)),
+new_card AS (
+  INSERT INTO cards (id, approval_id, team_id, channel_id)
+  SELECT k.id, k.approval_id, k.team_id, k.channel_id
+    FROM born, jsonb_to_recordset(%(cards)s::jsonb) AS k(
+      id text, approval_id text, team_id text, channel_id text)),
+{CARDS_FOLLOW}
+SELECT call.id, {
+    record(
+        "call.run_id",
+        event("'call.unknown'", _UNKNOWN_DATA, "coalesce(approval.id, born.id)", "call.id"),
+    )
+}, {NOTIFY}
+  FROM call LEFT JOIN approval ON true LEFT JOIN born ON true"""
+
+# Approved and attempted, but its repeats are used up or its key is too old.
+GIVE_UP_REPEATS = f"""
+WITH locked AS (
+  SELECT a.id FROM approvals a JOIN calls c ON c.id = a.call_id
+   WHERE a.status = 'approved' AND a.attempted AND c.status = 'asked'
+     AND c.first_attempt_at <= house_now() - {LAST_REPEAT}
+   ORDER BY a.id FOR NO KEY UPDATE OF a SKIP LOCKED),
+approval AS (
+  UPDATE approvals a SET status = 'unknown', version = a.version + 1,
+         outcome = jsonb_build_object('kind', 'unknown', 'text', %(why)s::text)
+    FROM locked WHERE a.id = locked.id RETURNING a.id, a.call_id, a.run_id, a.version),
+call AS (
+  UPDATE calls c SET status = 'unknown' FROM approval WHERE c.id = approval.call_id RETURNING c.id),
+{CARDS_FOLLOW}
+SELECT approval.id, {
+    record("approval.run_id", event("'call.unknown'", _UNKNOWN_DATA, "approval.id", "approval.call_id"))
+}, {NOTIFY}
+  FROM approval JOIN call ON call.id = approval.call_id ORDER BY approval.run_id"""
+
+
+# Nobody settled it for so long that the key is worth nothing: the model is told, the row stays unknown.
+CLOSE_UNKNOWN = f"""
+WITH {LOCK_APPROVAL},
+call AS (
+  UPDATE calls c SET result = %(result)s::jsonb
+   WHERE c.id = %(call)s AND c.status = 'unknown' AND c.result IS NULL AND {APPROVAL_IS_LOCKED}
+     AND c.first_attempt_at <= house_now() - {LAST_REPEAT}
+  RETURNING c.id, c.run_id),
+approval AS (
+  UPDATE approvals a SET version = a.version + 1
+    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+{CARDS_FOLLOW},
+{close_in_run()}
+SELECT call.id, {record("call.run_id", event("'call.unsettled'", call="call.id", approval="approval.id"))},
+       {NOTIFY}
+  FROM call JOIN run ON run.id = call.run_id LEFT JOIN approval ON true"""
+
+
+def _settle(call_status: str, approval_status: str) -> str:
+    """A person knows what became of it; the model is told unless its turn was closed before."""
+    return f"""
+WITH {LOCK_APPROVAL},
+was AS (
+  SELECT c.id, c.result IS NULL AS open FROM calls c
+   WHERE c.id = %(call)s AND {APPROVAL_IS_LOCKED} FOR NO KEY UPDATE),
+call AS (
+  UPDATE calls c SET status = '{call_status}', result = coalesce(c.result, %(result)s::jsonb),
+         ended_at = house_now()
+    FROM was WHERE c.id = was.id AND c.status = 'unknown'
+  RETURNING c.id, c.run_id, was.open),
+closed AS (SELECT run_id FROM call WHERE open),
+approval AS (
+  UPDATE approvals a SET status = '{approval_status}', version = a.version + 1, outcome = %(outcome)s::jsonb,
+         ended_at = house_now()
+    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+{CARDS_FOLLOW},
+{_RELEASE_ITEMS},
+{close_in_run("closed")}
+SELECT call.id,
+       {record("call.run_id", event("'call.settled'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
+       {NOTIFY}
+  FROM call LEFT JOIN run ON true LEFT JOIN approval ON true"""
+
+
+SETTLE_DONE, SETTLE_FAILED = _settle("done", "executed"), _settle("failed", "failed")

@@ -1,0 +1,62 @@
+"""Pieces that the statements share: leases, the follow-up of a closed call, events of the record.
+
+Statuses are literals everywhere: with a bound parameter a generic plan could not use a partial index.
+Locks are taken in one order in every statement: approval, call, run, audit head; several of a kind by id,
+several heads by their run. A piece that locks names what it depends on, because PostgreSQL runs CTEs in the
+order of their dependencies only. Locks are NO KEY ones: a foreign key's check, which comes at a statement's
+end and would wait for FOR UPDATE, takes a KEY SHARE lock after the audit head.
+"""
+
+from store.engine import CHANNEL
+
+LEASE_UNTIL = "house_now() + make_interval(secs => %(lease)s)"
+LAST_REPEAT = "interval '24 hours'"  # providers forget idempotency keys
+
+# Locks the call's approval, if it has one, before the call itself.
+LOCK_APPROVAL = "locked AS (SELECT id FROM approvals WHERE call_id = %(call)s FOR NO KEY UPDATE)"
+APPROVAL_IS_LOCKED = "(SELECT count(*) FROM locked) >= 0"
+
+# Copies of a changed approval are behind their row from the same statement on.
+CARDS_FOLLOW = """card AS (
+  UPDATE cards k SET wanted_version = approval.version, not_before = NULL
+    FROM approval WHERE k.approval_id = approval.id)"""
+
+# The result of a call `c` of a stopped run, under its own tool's name.
+CANCELLED_RESULT = "jsonb_set(%(cancelled)s::jsonb, '{content,toolName}', to_jsonb(c.tool))"
+
+NOTIFY = f"pg_notify('{CHANNEL}', '')"
+
+
+def event(kind: str, data: str = "'{}'::jsonb", approval: str = "NULL", call: str = "NULL") -> str:
+    """One event of the record as jsonb; `kind`, `data`, `approval` and `call` are SQL expressions."""
+    return (
+        f"jsonb_build_object('kind', {kind}, 'actor', %(actor)s::jsonb, 'approval', {approval},"
+        f" 'call', {call}, 'data', {data})"
+    )
+
+
+def record(run: str, *events: str) -> str:
+    """Append the events to the chain of `run`: the last thing a statement does, because it locks the head."""
+    return f"audit_append({run}, jsonb_build_array({', '.join(events)}))"
+
+
+def close_in_run(call: str = "call", keep: bool = False) -> str:
+    """A call of the turn has its result: count it down; when it was the last one, the run goes on.
+
+    keep: with this worker, under %(run_token)s; otherwise it is queued for any worker.
+    """
+    last = "r.status = 'awaiting_approval' AND r.open_calls = 1"
+    if not keep:
+        return f"""run AS (
+  UPDATE runs r SET open_calls = r.open_calls - 1,
+      status = CASE WHEN {last} THEN 'queued' ELSE r.status END,
+      queued_at = CASE WHEN {last} THEN house_now() ELSE r.queued_at END
+    FROM {call} WHERE r.id = {call}.run_id RETURNING r.id, r.status, r.conversation_id, false AS kept)"""
+    return f"""run AS (
+  UPDATE runs r SET open_calls = r.open_calls - 1,
+      status = CASE WHEN {last} THEN 'running' ELSE r.status END,
+      token = CASE WHEN {last} THEN %(run_token)s ELSE r.token END,
+      worker = CASE WHEN {last} THEN %(worker)s ELSE r.worker END,
+      lease_until = CASE WHEN {last} THEN {LEASE_UNTIL} ELSE r.lease_until END
+    FROM {call} WHERE r.id = {call}.run_id
+  RETURNING r.id, r.status, r.conversation_id, coalesce(r.token = %(run_token)s, false) AS kept)"""

@@ -1,0 +1,95 @@
+"""What all tests share: databases, tests that need Debian or root, and no silent skips in CI."""
+
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from store import embedded
+from tests import databases
+from tests.databases import Database, Server
+
+OTHER_PLATFORM = "other platform:"
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """The PostgreSQL server of this test process."""
+    with databases.running_server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def template(server: Server) -> Iterator[Database]:
+    """The migrated database that `database` copies."""
+    with databases.migrated_template(server) as migrated:
+        yield migrated
+
+
+@pytest.fixture
+def database(server: Server, template: Database) -> Iterator[Database]:
+    """A migrated database of the test's own."""
+    with server.database(template) as copy:
+        yield copy
+
+
+@pytest.fixture
+def empty_database(server: Server) -> Iterator[Database]:
+    """A database of the test's own with no schema, for tests of the migrations themselves."""
+    with server.database() as made:
+        yield made
+
+
+@pytest.fixture
+async def server_folder() -> AsyncIterator[Path]:
+    """A folder for an embedded server of the test's own; stops what was left running in it.
+
+    Not pytest's tmp_path: the account that root's servers run under may not enter that.
+    """
+    made = Path(tempfile.mkdtemp(prefix="vistobueno-test-embedded-"))
+    os.chmod(made, 0o755)
+    yield made
+    if embedded.exists(made):
+        await embedded.stop(await embedded.start(made, fast=True))
+    shutil.rmtree(made)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test marked `debian(root=…, programs=…)` where it cannot run, and say what is missing."""
+    for mark in item.iter_markers("debian"):
+        if platform.system() != "Linux":
+            pytest.skip(f"{OTHER_PLATFORM} needs Linux")
+        if mark.kwargs.get("root") and os.geteuid() != 0:
+            pytest.skip("needs root")
+        missing = [name for name in mark.kwargs.get("programs", ()) if shutil.which(name) is None]
+        if missing:
+            pytest.skip(f"needs the program {missing[0]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skipped test is a failed test."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """In CI a file that is skipped as a whole is a failure."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if not os.environ.get("CI") or report.outcome != "skipped" or hasattr(report, "wasxfail"):
+        return
+    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if not reason.removeprefix("Skipped: ").startswith(OTHER_PLATFORM):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {reason}"
