@@ -1,0 +1,101 @@
+"""One spelling of a value as JSON, so that equal things have equal hashes, before and after the database."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence, Set
+from datetime import date, time
+from decimal import Decimal
+from enum import Enum
+from typing import Protocol, TypeAlias, runtime_checkable
+from uuid import UUID
+
+from pydantic import BaseModel
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+
+@runtime_checkable
+class HasJson(Protocol):
+    """A value with a JSON form of its own."""
+
+    def to_json(self) -> dict[str, Json]: ...
+
+
+def plain(value: object) -> Json:
+    """Give `value` as JSON data: Decimals, dates and UUIDs as strings, models and Money as objects.
+
+    Raises TypeError for what has no JSON form and ValueError for a number that is not finite.
+    """
+    match value:
+        case Enum():
+            return plain(value.value)
+        case None | bool() | str():
+            return value
+        case int():
+            return int(value)
+        case float() | Decimal():
+            return _plain_number(value)
+        case date() | time():
+            return value.isoformat()
+        case UUID():
+            return str(value)
+        case BaseModel():
+            return plain(value.model_dump(mode="json", by_alias=True))
+        case _:
+            return _plain_container(value)
+
+
+def canonical(value: object) -> str:
+    """Spell `value` as JSON in the one way that survives jsonb: sorted keys, one form for each number."""
+    return _spell(plain(value))
+
+
+def digest(value: object) -> str:
+    """Give the SHA-256 of the canonical spelling, as 64 hex digits."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def _plain_number(value: float | Decimal) -> Json:
+    if not Decimal(value).is_finite():
+        raise ValueError(f"{value} is not a number that can be kept; use a finite one")
+    return format(value, "f") if isinstance(value, Decimal) else float(value)
+
+
+def _plain_container(value: object) -> Json:
+    if isinstance(value, HasJson):
+        return plain(value.to_json())
+    if isinstance(value, Mapping):
+        return {_key(name): plain(part) for name, part in value.items()}
+    if isinstance(value, Set):
+        return sorted((plain(part) for part in value), key=_spell)
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [plain(part) for part in value]
+    raise TypeError(
+        f"a {type(value).__name__} has no JSON form; use text, numbers, Money, dates, lists or dicts"
+    )
+
+
+def _key(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"the key {name!r} of a dict must be text")
+    return name
+
+
+def _spell(value: Json) -> str:
+    match value:
+        case dict():
+            return "{" + ",".join(f"{json.dumps(key)}:{_spell(value[key])}" for key in sorted(value)) + "}"
+        case list():
+            return "[" + ",".join(map(_spell, value)) + "]"
+        case float():
+            return _spell_float(value)
+        case _:
+            return json.dumps(value)
+
+
+def _spell_float(value: float) -> str:
+    # jsonb keeps numerics: 1e20 comes back as an int and -0.0 as 0, so both must be spelled alike
+    exact = Decimal(repr(value))
+    if exact == exact.to_integral_value():
+        return str(int(exact))
+    return format(exact.normalize(), "f")

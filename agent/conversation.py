@@ -1,0 +1,72 @@
+"""A conversation as the model reads it: the stored turns, then what it has not been told yet."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from agent import results
+from agent.model import Message
+from store.records import Call, ClaimedRun, Json
+from store.transitions import CallStatus
+
+Block = dict[str, Any]
+
+
+def messages(claimed: ClaimedRun) -> list[Message]:
+    """The stored turns of all runs up to this one, as they were sent and received."""
+    made: list[Message] = []
+    for turn in claimed.turns:
+        for message in turn.body:
+            _add(made, message)
+    return made
+
+
+def untold(claimed: ClaimedRun) -> list[Block]:
+    """The content of the next message: results of the last turn's calls in the model's order, then the
+    messages of people that no turn holds yet."""
+    last = claimed.turns[-1] if claimed.turns else None
+    told_up_to = next((r.seq for r in claimed.runs if last and r.id == last.run_id), 0)
+    answered = [
+        result_block(call)
+        for call in claimed.calls
+        if last and call.run_id == last.run_id and call.turn == last.seq
+    ]
+    tasks: list[Block] = [
+        {"type": "text", "text": run.task}
+        for run in claimed.runs
+        if run.seq > told_up_to and run.task.strip()
+    ]
+    return answered + tasks
+
+
+def result_block(call: Call) -> Block:
+    """The `tool_result` of a call; one that a stopped run left open is told as far as it is known."""
+    result: Json = call.result
+    if result is None:
+        made = results.cancelled if call.status is CallStatus.PROPOSED else results.unknown
+        result = made(call.tool).to_json()
+    return results.tool_result_block(call.provider_id, result)
+
+
+def with_message(history: Iterable[Message], content: list[Block]) -> list[Message]:
+    """The history and one more message of the user's side."""
+    made = list(history)
+    _add(made, {"role": "user", "content": content})
+    return made
+
+
+def text_of(content: Iterable[Mapping[str, Any]]) -> str:
+    """The words in an answer's content."""
+    return "\n\n".join(block["text"] for block in content if block.get("type") == "text").strip()
+
+
+def tool_uses(content: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The calls in an answer's content, in the model's order."""
+    return [block for block in content if block.get("type") == "tool_use"]
+
+
+def _add(made: list[Message], message: Message) -> None:
+    """Messages alternate: a second one of the same side joins the first."""
+    if made and made[-1]["role"] == message["role"]:
+        made[-1] = {**made[-1], "content": [*made[-1]["content"], *message["content"]]}
+    else:
+        made.append(message)

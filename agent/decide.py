@@ -1,0 +1,193 @@
+"""Applies one person's decision: who and what is checked, then one conditional statement decides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Literal
+
+from agent import results
+from agent.house import House
+from agent.policy import Person, acting_role, may_decide, same_person, votes_after
+from store import approvals, audit
+from store.records import Actor, Approval, Draft, Verdict
+from store.transitions import ApprovalStatus
+
+RefusalKind = Literal[
+    "unknown",
+    "not_an_approver",
+    "four_eyes",
+    "stale_revision",
+    "decided",
+    "already_voted",
+    "expired",
+    "cancelled",
+    "superseded",
+    "draft_outdated",
+    "draft_unknown",
+    "tool_changed",
+]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A click that changed nothing; the approval, where there is one, says who was first and what holds."""
+
+    kind: RefusalKind
+    approval: Approval | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A decision that counts: `missing` more are needed, 0 means it is decided."""
+
+    approval: Approval
+    verdict: Verdict
+    missing: int
+
+
+async def decide(
+    house: House,
+    approval_id: str,
+    revision: int,
+    person: Person,
+    verdict: Literal["approve", "reject"],
+    reason: str | None = None,
+    *,
+    may_retry: bool = False,
+) -> Recorded | Refused:
+    """Apply an approve or a reject of the revision that the person saw; committed when this returns.
+
+    `may_retry`: a rejecter lets the model try again along their words, so nothing is vetoed.
+    """
+    while True:
+        approval = await approvals.read(house.db, approval_id)
+        kind = refusal_of(approval, revision, person, verdict)
+        if approval is None or kind is not None:
+            return await _refuse(house, approval_id, approval, person, verdict, kind or "unknown")
+        votes, missing = votes_after(approval, person, verdict, _now(approval))
+        actor = person.actor(acting_role(approval.rule, person))
+        if verdict == "reject":
+            won = await _reject(house, approval, actor, reason or "", may_retry=may_retry)
+        elif missing:
+            won = await approvals.vote(house.db, approval, actor, votes, reason)
+        else:
+            won = await approvals.approve(house.db, approval, actor, votes, reason)
+        if won:
+            return Recorded(await _read_again(house, approval), verdict, missing)
+
+
+async def _reject(house: House, approval: Approval, actor: Actor, reason: str, *, may_retry: bool) -> bool:
+    tool = house.tools.get(approval.tool)
+    result = results.rejected(
+        approval.tool, actor, reason, may_retry=may_retry, followup=tool.followup if tool else None
+    )
+    return await approvals.reject(
+        house.db, approval, actor, reason, result=result.to_json(), veto=not may_retry
+    )
+
+
+def refusal_of(
+    approval: Approval | None, revision: int, person: Person, verdict: Verdict
+) -> RefusalKind | None:
+    """Why this person's decision of this revision cannot count now; None: it can."""
+    if approval is None:
+        return "unknown"
+    escalated = approval.escalated_at is not None
+    barred = may_decide(approval.rule, person, approval.requester, escalated=escalated)
+    if barred is not None:
+        return barred
+    if approval.status is not ApprovalStatus.PENDING:
+        return _CLOSED.get(approval.status, "decided")
+    if approval.expires_at <= approval.now:
+        return "expired"
+    if revision != approval.revision:
+        return "stale_revision"
+    voted = any(same_person(vote.person, person.actor()) for vote in approval.votes)
+    return "already_voted" if voted and verdict == "approve" else None
+
+
+_CLOSED: Mapping[ApprovalStatus, RefusalKind] = {
+    ApprovalStatus.EXPIRED: "expired",
+    ApprovalStatus.CANCELLED: "cancelled",
+    ApprovalStatus.SUPERSEDED: "superseded",
+}
+
+
+async def _refuse(
+    house: House,
+    approval_id: str,
+    approval: Approval | None,
+    person: Person,
+    verdict: Verdict,
+    kind: RefusalKind,
+) -> Refused:
+    late = kind == "expired" and verdict == "reject"
+    await audit.append(
+        house.db,
+        kind="approval.late_refusal" if late else "click.refused",
+        actor=person.actor(),
+        **_subject(approval_id, approval),
+        data={"verdict": verdict, "why": kind},
+    )
+    return Refused(kind, approval)
+
+
+def _subject(approval_id: str, approval: Approval | None) -> dict[str, str]:
+    if approval is None:
+        return {"approval_id": approval_id[:100]}
+    return {"run_id": approval.run_id, "approval_id": approval.id, "call_id": approval.call_id}
+
+
+async def refuse_click(house: House, approval_id: str, actor: Actor, why: str) -> None:
+    """Record a click that could not become a decision: a stranger's, a bot's, one with a made-up id."""
+    approval = await approvals.read(house.db, approval_id)
+    await audit.append(
+        house.db,
+        kind="click.refused",
+        actor=actor,
+        **_subject(approval_id, approval),
+        data={"why": why},
+    )
+
+
+async def confirm_draft(
+    house: House, draft_id: str, person: Person, note: str | None = None
+) -> Recorded | Refused:
+    """Make a previewed edit count: the draft becomes the next revision, with the editor's vote.
+
+    An edit that changes nothing is an approval.
+    """
+    while True:
+        draft = await approvals.read_draft(house.db, draft_id)
+        if draft is None or not same_person(draft.author, person.actor()):
+            return await _refuse(house, draft_id, None, person, "edit", "draft_unknown")
+        approval = await approvals.read(house.db, draft.approval_id)
+        kind = refusal_of(approval, draft.base_revision, person, "edit")
+        if kind == "stale_revision":
+            kind = "draft_outdated"
+        if approval is None or kind is not None:
+            return await _refuse(house, draft.approval_id, approval, person, "edit", kind or "unknown")
+        if draft.content.input_hash == approval.shown.input_hash:
+            return await decide(house, approval.id, approval.revision, person, "approve", note)
+        votes, missing = votes_after(approval, person, "edit", _now(approval))
+        actor = person.actor(acting_role(approval.rule, person))
+        won = await approvals.confirm_draft(
+            house.db, approval, draft, actor, votes, note, approved=missing == 0
+        )
+        if won:
+            return Recorded(await _read_again(house, approval), "edit", missing)
+
+
+async def read_draft(house: House, draft_id: str) -> Draft | None:
+    """The draft, or None."""
+    return await approvals.read_draft(house.db, draft_id)
+
+
+async def _read_again(house: House, approval: Approval) -> Approval:
+    found = await approvals.read(house.db, approval.id)
+    assert found is not None
+    return found
+
+
+def _now(approval: Approval) -> str:
+    return approval.now.astimezone(UTC).isoformat()

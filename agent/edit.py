@@ -1,0 +1,73 @@
+"""Previews an edit: the new input is checked and measured like a call of the model's, and kept as a draft."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agent.decide import Refused, refusal_of
+from agent.house import House
+from agent.measure import CannotMeasure, validated, weigh
+from agent.policy import Person, acting_role
+from agent.schema import InvalidInput, input_json
+from agent.verdict import Verdict
+from store import approvals, runs
+from store.records import Approval, Draft
+
+
+@dataclass(frozen=True)
+class BadInput:
+    """What is wrong with an edited input: (field path, message) each."""
+
+    fields: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class CannotPreview:
+    """The edited input is well formed but cannot be asked for; `message` is a sentence."""
+
+    message: str
+
+
+async def open_edit(house: House, approval_id: str, revision: int, person: Person) -> Approval | Refused:
+    """The approval, if this person may edit this revision now; changes nothing."""
+    approval = await approvals.read(house.db, approval_id)
+    kind = refusal_of(approval, revision, person, "edit")
+    if approval is None or kind is not None:
+        return Refused(kind or "unknown", approval)
+    if approval.tool not in house.tools:
+        return Refused("tool_changed", approval)
+    return approval
+
+
+async def check_edit(house: House, approval: Approval, raw: Mapping[str, Any]) -> dict[str, Any] | BadInput:
+    """The edited input as the tool's schema reads it, or what is wrong with it: fast, for the ack."""
+    tool = house.tools.get(approval.tool)
+    if tool is None:
+        return BadInput((("", "This tool does not exist any more."),))
+    try:
+        return dict(input_json(await validated(house, tool, dict(raw))))
+    except InvalidInput as error:
+        return BadInput(tuple(error.fields))
+    except CannotMeasure as error:
+        return BadInput((("", error.message),))
+
+
+async def draft_edit(
+    house: House, approval_id: str, revision: int, person: Person, input: Mapping[str, Any]
+) -> Draft | Refused | CannotPreview:
+    """Measure the edited input and keep it as a draft, with all the editor must see before it counts."""
+    approval = await open_edit(house, approval_id, revision, person)
+    if isinstance(approval, Refused):
+        return approval
+    run = await runs.read(house.db, approval.run_id)
+    assert run is not None
+    try:
+        weighed = await weigh(house, house.tools[approval.tool], dict(input), run)
+    except InvalidInput as error:
+        return CannotPreview("; ".join(f"{path}: {message}" for path, message in error.fields))
+    except CannotMeasure as error:
+        return CannotPreview(error.message)
+    if weighed.verdict is Verdict.FORBID:
+        return CannotPreview(weighed.why or "The policy forbids this.")
+    author = person.actor(acting_role(approval.rule, person))
+    return await approvals.save_draft(house.db, approval, author, weighed.measured)

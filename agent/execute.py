@@ -1,0 +1,326 @@
+"""Executes a claimed call: validate again, check the world again, attempt once, record what happened."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from agent import results
+from agent.canonical import digest
+from agent.house import House
+from agent.leases import Leases
+from agent.measure import CannotMeasure, Weighed, context, validated, weigh
+from agent.preview import Moved, moved, verify
+from agent.results import Result, kept_output
+from agent.schema import InvalidInput, input_json, schema_hash
+from agent.tool import Risk, Tool, ToolError
+from agent.usercode import UserCodeTimeout
+from agent.verdict import Verdict
+from store import calls, runs
+from store.records import Actor, ClaimedCall, Ended, Json, Measured
+from store.rows import content
+from store.runs import NewApproval
+from store.values import new_id
+
+RECHECK_AGAIN = 5.0  # seconds, at first, until a re-check that could not be made is tried again
+LONGEST_RECHECK_WAIT = 300.0
+MOST_ATTEMPTS = 5
+TOO_OLD = "Its first attempt is more than 24 hours ago, and the key may be forgotten."
+SUPERSESSIONS_TO_TELL = 3
+
+
+@dataclass(frozen=True)
+class Stale:
+    """What was shown is no longer so: the model's result, and the outcome for the card."""
+
+    result: Result
+    outcome: dict[str, Json]
+
+
+async def execute(house: House, leases: Leases, claimed: ClaimedCall, run_token: str) -> Ended | None:
+    """Carry a claimed call to its end.
+
+    Returns how it ended, or None if it did not: given back for another try, unknown, or the claim was lost.
+    If this was the last open call of its turn, the run is then held by this worker under `run_token`.
+    """
+    execution = Execution(house, leases, claimed, run_token)
+    if claimed.call.attempts == 0:
+        try:
+            stale = await execution.recheck()
+        except CannotMeasure as error:
+            await execution.release(_recheck_in(claimed), error.message)
+            return None
+        if stale is not None:
+            return await execution.supersede(stale)
+    return await execution.attempt()
+
+
+def _recheck_in(claimed: ClaimedCall) -> float:
+    """The longer the decision is ago, the rarer it is tried, up to `claim_by`."""
+    approval = claimed.approval
+    since = approval.decided_at if approval is not None else None
+    if approval is None or since is None:
+        return RECHECK_AGAIN
+    return min(max((approval.now - since).total_seconds() / 2, RECHECK_AGAIN), LONGEST_RECHECK_WAIT)
+
+
+class Execution:
+    """One claimed call on its way; the statements guard every step with the claim's token."""
+
+    def __init__(self, house: House, leases: Leases, claimed: ClaimedCall, run_token: str) -> None:
+        self.house, self.leases, self.claimed, self.run_token = house, leases, claimed, run_token
+        self.call, self.approval = claimed.call, claimed.approval
+        self.shown = shown_of(claimed)
+        self.tool = house.tools.get(self.call.tool)
+        self.attempts = claimed.call.attempts
+        self.started = time.monotonic()
+
+    # --- the world is checked again, before the first attempt only ---
+
+    async def recheck(self) -> Stale | None:
+        """Compare everything with what was shown; None: it is still so. Raises CannotMeasure."""
+        tool = self.tool
+        if tool is None:
+            return self.withdrawn(f"There is no tool {self.call.tool} any more.")
+        if not verify(self.shown):
+            return self.withdrawn("The stored request does not match what was shown.")
+        if schema_hash(tool) != self.shown.schema_hash:
+            return self.withdrawn(f"The input of {tool.name} has another form now.")
+        try:
+            now = await weigh(self.house, tool, self.shown.input, self.claimed.run)
+        except InvalidInput:
+            return self.withdrawn(f"The input of {tool.name} is no longer valid.")
+        except CannotMeasure as error:
+            # an allowed call was measured a moment ago and nobody's decision is lost: the model may ask again
+            if not error.by_tool and self.approval is not None:
+                raise
+            return self.superseded([Moved("fact", "check", "as shown", error.message)])
+        return self._compare(now)
+
+    def _compare(self, now: Weighed) -> Stale | None:
+        if now.measured.input_hash != self.shown.input_hash:
+            return self.withdrawn("The stored request is read differently now.")
+        if self.tool is not None and self.tool.risk is Risk.READ_ONLY:
+            return None
+        changes = moved(self.shown, now.measured)
+        if changes:
+            return self.superseded(changes)
+        allowed = {Verdict.ALLOW} if self.approval is None else {Verdict.ALLOW, Verdict.ASK}
+        if now.verdict not in allowed:
+            return self.withdrawn(now.why or "The policy is stricter now.")
+        return None
+
+    def withdrawn(self, why: str) -> Stale:
+        """The house changed while the call waited."""
+        return Stale(results.withdrawn(self.call.tool, why), {"kind": "superseded", "text": why, "moved": []})
+
+    def superseded(self, changes: Sequence[Moved]) -> Stale:
+        """The world changed while the call waited."""
+        told = [change.to_json() for change in changes]
+        return Stale(
+            results.superseded(self.call.tool, changes), {"kind": "superseded", "text": None, "moved": told}
+        )
+
+    async def supersede(self, stale: Stale) -> Ended | None:
+        """Record that it never ran; after several in a row the requester hears of it."""
+        notices: list[dict[str, Any]] = []
+        approval = self.approval
+        if approval is not None and approval.supersessions + 1 >= SUPERSESSIONS_TO_TELL:
+            notices.append(
+                {
+                    "dedupe_key": f"superseded:{approval.id}",
+                    "kind": "superseded_thrice",
+                    "data": {"approval_id": approval.id},
+                }
+            )
+        return await calls.supersede(
+            self.house.db, self.claimed, **self._ending(stale.result, stale.outcome, notices=notices)
+        )
+
+    # --- the attempt ---
+
+    async def attempt(self) -> Ended | None:
+        """Commit that it begins, call the tool, record what became of it."""
+        tool, key = self.tool, self.call.key or (self.approval.id if self.approval else self.call.id)
+        input = await self._input_to_run()
+        if tool is None or input is None:
+            await self.unknown(f"It was attempted, and {self.call.tool} has changed since.")
+            return None
+        if self.house.user_code.holds(key):
+            await self.lost(tool, f"An older attempt is still inside {tool.name}.", wait=tool.timeout_seconds)
+            return None
+        started = await calls.start_attempt(
+            self.house.db,
+            self.claimed,
+            key=key,
+            repeatable=tool.repeatable or self._is_read_only(),
+            lease=self.leases.seconds,
+        )
+        if started is None:
+            if await calls.is_too_old(self.house.db, self.call.id):
+                await self.unknown(TOO_OLD)
+            return None
+        self.attempts = self.call.attempts + 1
+        return await self._run(tool, input, started)
+
+    async def _input_to_run(self) -> BaseModel | None:
+        """The input, if tool and schema still read it as it was shown; else None."""
+        tool = self.tool
+        if tool is None or schema_hash(tool) != self.shown.schema_hash:
+            return None
+        try:
+            input = await validated(self.house, tool, self.shown.input)
+        except (InvalidInput, CannotMeasure):
+            return None
+        return input if digest(input_json(input)) == self.shown.input_hash else None
+
+    async def _run(self, tool: Tool, input: BaseModel, key: str) -> Ended | None:
+        ctx = context(tool, self.claimed.run, key=key, attempt=self.attempts)
+        try:
+            output = await self.house.user_code.run(
+                tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
+            )
+        except ToolError as error:
+            return await self.failed(error.message, error.done)
+        except UserCodeTimeout as error:
+            if not error.started and self.attempts == 1:
+                return await self.failed(f"{error}, so nothing happened.", ())
+            return await self.broke_off(tool, f"{error}.")
+        except Exception as error:  # user code may raise anything: nobody knows what happened
+            return await self.broke_off(tool, f"{tool.name} broke off: {type(error).__name__}: {error}")
+        return await self.done(output)
+
+    async def done(self, output: object) -> Ended | None:
+        """It ran."""
+        kept = kept_output(output)
+        outcome = {"kind": "executed", "text": None, "output": kept, "done": None, "seconds": self._seconds()}
+        notices = [] if self.approval or self._is_read_only() else [self._call_ran()]
+        return await calls.finish_done(
+            self.house.db,
+            self.claimed,
+            **self._ending(self._executed(output), outcome, output=kept, notices=notices),
+        )
+
+    async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
+        """The tool knows that it failed, and what it did before."""
+        done = tuple(str(item) for item in done)
+        result = results.failed(
+            self.call.tool, message, approved_by=self._approvers(), items=self.shown.items, done=done
+        )
+        outcome = {"kind": "failed", "text": message, "done": list(done), "seconds": self._seconds()}
+        return await calls.finish_failed(
+            self.house.db, self.claimed, **self._ending(result, outcome, done_items=done)
+        )
+
+    async def broke_off(self, tool: Tool, why: str) -> Ended | None:
+        """The tool did not say what happened; of one that only reads, nothing can have."""
+        if self._is_read_only():
+            return await self.failed(why, ())
+        await self.lost(tool, why, wait=min(2.0**self.attempts, 60.0))
+        return None
+
+    async def lost(self, tool: Tool, why: str, *, wait: float) -> None:
+        """Nobody knows whether it happened: the same key again, or a person."""
+        may_repeat = tool.repeatable and self.attempts < MOST_ATTEMPTS
+        if not (may_repeat and await self.release(wait, why)):
+            await self.unknown(why)
+
+    async def release(self, seconds: float, why: str) -> bool:
+        """Give it back, to be tried again after so many seconds; False: it may not be."""
+        return await calls.release(self.house.db, self.call.id, self.claimed.token, seconds=seconds, why=why)
+
+    async def unknown(self, why: str) -> None:
+        """Open until a person settles it."""
+        await mark_unknown(self.house, self.claimed, why)
+
+    # --- what is told ---
+
+    def _ending(
+        self,
+        result: Result,
+        outcome: dict[str, Json],
+        *,
+        output: Json = None,
+        done_items: Sequence[str] | None = None,
+        notices: Sequence[dict[str, Any]] = (),
+    ) -> dict[str, Any]:
+        return {
+            "result": result.to_json(),
+            "outcome": outcome,
+            "output": output,
+            "done_items": done_items,
+            "notices": notices,
+            "run_token": self.run_token,
+            "worker": self.leases.worker,
+            "lease": self.leases.seconds,
+        }
+
+    def _executed(self, output: object) -> Result:
+        approval = self.approval
+        if approval is None:
+            return results.allowed(self.call.tool, output, items=self.shown.items)
+        edited = approval.revision > 1
+        return results.executed(
+            self.call.tool,
+            output,
+            approved_by=self._approvers(),
+            executed_input=self.shown.input,
+            asked_input=approval.original_input if edited else None,
+            edited=edited,
+            items=self.shown.items,
+        )
+
+    def _approvers(self) -> list[Actor]:
+        if self.approval is None:
+            return []
+        return [vote.person for vote in self.approval.votes] or [
+            actor for actor in [self.approval.decided_by] if actor
+        ]
+
+    def _call_ran(self) -> dict[str, Any]:
+        return {
+            "dedupe_key": f"ran:{self.call.id}",
+            "kind": "call_ran",
+            "data": {
+                "call_id": self.call.id,
+                "tool": self.call.tool,
+                "text": self.shown.preview["title"],
+            },
+        }
+
+    def _is_read_only(self) -> bool:
+        return self.tool is not None and self.tool.risk is Risk.READ_ONLY
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self.started, 3)
+
+
+def shown_of(claimed: ClaimedCall) -> Measured:
+    """What was shown for a call, or, for an allowed one, what its verdict was reckoned from."""
+    return claimed.approval.shown if claimed.approval else content(claimed.call.measured)
+
+
+async def mark_unknown(house: House, claimed: ClaimedCall, why: str, *, lapsed: bool = False) -> bool:
+    """Make the call unknown; a call that was not asked gets an approval born as unknown, and its card."""
+    approval: NewApproval | None = None
+    if claimed.approval is None:
+        approval = await _born_unknown(house, claimed)
+    return await calls.mark_unknown(
+        house.db, claimed.call.id, claimed.token, why=why, approval=approval, lapsed=lapsed
+    )
+
+
+async def _born_unknown(house: House, claimed: ClaimedCall) -> NewApproval:
+    rule = house.policy.rules.get(claimed.call.tool) or next(iter(house.policy.rules.values()))
+    conversation = await runs.read_conversation(house.db, claimed.run.conversation_id)
+    return NewApproval(
+        new_id("apr"),
+        claimed.call.id,
+        claimed.call.tool,
+        claimed.call.effect or claimed.call.tool,
+        rule,
+        shown_of(claimed),
+        conversation.team_id,
+    )

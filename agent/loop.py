@@ -1,0 +1,190 @@
+"""The agent's loop: runs until it is done or must wait for people; one turn, one checkpoint."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent import conversation, results
+from agent.house import House
+from agent.leases import Leases
+from agent.model import Answer, Message, ModelBusy, ModelError, ToolSchema
+from agent.outcome import Exhausted, Failed, Finished, Outcome, Retry
+from agent.results import system_prompt
+from agent.schema import InvalidInput, model_schema, split_input
+from agent.tool import Tool
+from agent.turn import Lost, Thread, work_on_turn
+from store import calls, runs
+from store.records import ClaimedRun, Run
+from store.values import new_id
+
+MOST_FAULTS = 8
+LONGEST_BACKOFF = 300.0
+CLOSING = (
+    "Your budget for this run is used up and you have no tools left. Say briefly what was done, what was not,"
+    " and what is still open."
+)
+LOST_TRACK = (
+    "Nobody knows yet whether one of your calls took effect: this run ends here and you have no tools left."
+    " Say briefly what was done, what was not, and that a person has to check the rest."
+)
+
+
+async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
+    """Carry a claimed run on until it ends, waits or must be tried again.
+
+    Finished, Exhausted and Paused are recorded already; Failed and Retry are the caller's to record. Raises
+    Lost when another worker has the run.
+    """
+    thread = _thread(claimed)
+    while True:
+        if thread.open:
+            waiting = await work_on_turn(house, leases, thread)
+            if waiting is not None:
+                return waiting
+        try:
+            ended = await _take_turn(house, thread)
+        except ModelBusy as error:
+            return _retry(thread.run, error.message, error.retry_after)
+        except ModelError as error:
+            return Failed(error.message)
+        if ended is not None:
+            return ended
+
+
+def _thread(claimed: ClaimedRun) -> Thread:
+    own = [call for call in claimed.calls if call.run_id == claimed.run.id]
+    opened = any(call.result is None for call in own)
+    untold = [] if opened else conversation.untold(claimed)
+    return Thread(claimed, conversation.messages(claimed), untold, own)
+
+
+# --- a turn of the model ---
+
+
+async def _take_turn(house: House, thread: Thread) -> Outcome | None:
+    exhausted = thread.run.steps >= house.policy.agent.max_steps or _spent(house, thread.run)
+    closing = exhausted or thread.lost_track
+    content = thread.untold
+    if closing or not content:
+        words = CLOSING if exhausted else LOST_TRACK if closing else "Please go on."
+        content = [*content, {"type": "text", "text": words}]
+    assert house.model is not None, "a worker has a model"
+    answer = await house.model.answer(
+        system=system_prompt(house.policy.agent.instructions, house.policy.agent.name),
+        messages=conversation.with_message(thread.said, content),
+        tools=_schemas(house.tools),
+        closing=closing,
+    )
+    refused = _unusable(thread.run, answer)
+    if refused is not None:
+        return refused
+    if closing:  # a call without a row would be an orphan in the history
+        answer = replace(answer, content=[b for b in answer.content if b.get("type") != "tool_use"])
+    body: list[Message] = [{"role": "user", "content": content}]
+    if answer.content:
+        body.append({"role": "assistant", "content": answer.content})
+    if closing or not conversation.tool_uses(answer.content):
+        return await _finish(house, thread, answer, body, exhausted=exhausted)
+    await _save_turn(house, thread, answer, body)
+    return None
+
+
+async def _finish(
+    house: House, thread: Thread, answer: Answer, body: list[Message], *, exhausted: bool
+) -> Outcome:
+    text = conversation.text_of(answer.content)
+    done = await runs.complete(
+        house.db,
+        thread.claimed,
+        body=body,
+        answer=text,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+        exhausted=exhausted,
+    )
+    if not done:
+        raise Lost(thread.run.id)
+    return Exhausted(text) if exhausted else Finished(text)
+
+
+async def _save_turn(house: House, thread: Thread, answer: Answer, body: list[Message]) -> None:
+    uses = conversation.tool_uses(answer.content)
+    new_calls = [_new_call(house.tools, position, use) for position, use in enumerate(uses)]
+    saved = await runs.save_turn(
+        house.db,
+        thread.claimed,
+        body=body,
+        calls=new_calls,
+        input_tokens=answer.input_tokens,
+        output_tokens=answer.output_tokens,
+    )
+    if not saved:
+        raise Lost(thread.run.id)
+    run = thread.run
+    run = replace(
+        run,
+        turn=run.turn + 1,
+        steps=run.steps + 1,
+        faults=0,
+        input_tokens=run.input_tokens + answer.input_tokens,
+        output_tokens=run.output_tokens + answer.output_tokens,
+    )
+    thread.claimed = replace(thread.claimed, run=run)
+    thread.said = [*conversation.with_message(thread.said, body[0]["content"]), body[1]]
+    thread.untold = []
+    thread.calls = await calls.of_turn(house.db, run.id, run.turn)
+
+
+def _new_call(tools: Mapping[str, Tool], position: int, use: Mapping[str, Any]) -> dict[str, Any]:
+    tool = tools.get(use["name"])
+    raw, rationale = use["input"], None
+    if tool is not None:
+        try:
+            raw, rationale = split_input(tool, raw)
+        except InvalidInput:
+            raw = use["input"]  # kept as it came: the verdict will say what is wrong with it
+    return {
+        "id": new_id("call"),
+        "position": position,
+        "provider_id": use["id"],
+        "tool": use["name"],
+        "effect": tool.effect if tool else None,
+        "input": raw,
+        "rationale": rationale,
+    }
+
+
+def _unusable(run: Run, answer: Answer) -> Outcome | None:
+    """An answer that cannot be a turn of this run."""
+    uses = conversation.tool_uses(answer.content)
+    if len({use["id"] for use in uses}) < len(uses):
+        return _retry(run, "The model gave two calls the same id.")
+    if answer.stop_reason == "max_tokens" and uses:
+        return _retry(run, "The model's answer was cut off inside a call.")
+    if answer.stop_reason == "refusal":
+        return Failed("The model refused to answer this request.")
+    return None
+
+
+def _schemas(tools: Mapping[str, Tool]) -> list[ToolSchema]:
+    return [ToolSchema(**model_schema(tool)) for tool in tools.values()]
+
+
+def _spent(house: House, run: Run) -> bool:
+    budget = house.policy.agent.max_tokens
+    return budget is not None and run.input_tokens + run.output_tokens >= budget
+
+
+def _retry(run: Run, error: str, retry_after: float | None = None) -> Outcome:
+    if run.faults + 1 >= MOST_FAULTS:
+        return Failed(f"The model did not answer after {run.faults + 1} tries: {error}")
+    wait = retry_after if retry_after is not None else 2.0 ** (run.faults + 1)
+    return Retry(min(max(wait, 1.0), LONGEST_BACKOFF), error)
+
+
+async def record_end(house: House, claimed: ClaimedRun, outcome: Outcome) -> None:
+    """Write the ends that `advance` leaves to its caller."""
+    if isinstance(outcome, Retry):
+        await runs.requeue(house.db, claimed, seconds=outcome.after_seconds, why=outcome.error, fault=True)
+    elif isinstance(outcome, Failed):
+        await runs.fail(house.db, claimed, outcome.error, results.cancelled("").to_json())

@@ -1,0 +1,141 @@
+"""Measures a call: its input validated, its facts, verdict, preview and precondition made by user code."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from pydantic import BaseModel
+
+from agent.facts import Facts
+from agent.house import House
+from agent.judge import judge
+from agent.preview import freeze
+from agent.sample import Preview
+from agent.schema import InvalidInput, validate
+from agent.tool import Context, Risk, Tool, ToolError
+from agent.usercode import KeyStillRunning, UserCodeTimeout
+from agent.verdict import Verdict
+from store.records import Actor, Measured, Run
+
+VALIDATION_SECONDS = 2.0  # it happens in the ack of a form, too
+
+
+class CannotMeasure(Exception):
+    """The facts, the preview or the precondition could not be made; `by_tool`: the tool said why."""
+
+    def __init__(self, message: str, *, by_tool: bool) -> None:
+        self.message = message
+        self.by_tool = by_tool
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A measured call and its verdict, with the words of the rule that gave it."""
+
+    verdict: Verdict
+    why: str | None
+    measured: Measured
+    input: BaseModel
+
+
+def context(tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0) -> Context:
+    """What a tool's functions are told of the call."""
+    log = structlog.get_logger("tool").bind(tool=tool.name, run=run.id)
+    return Context(
+        run_id=run.id,
+        requested_by=_name(run.requester),
+        log=log,
+        idempotency_key=key,
+        attempt=attempt,
+    )
+
+
+async def validated(house: House, tool: Tool, raw: object) -> BaseModel:
+    """The input as the tool's schema reads it; raises InvalidInput or CannotMeasure."""
+    input: BaseModel = await _call(
+        house, tool, validate, tool, raw, seconds=VALIDATION_SECONDS, passing=InvalidInput
+    )
+    return input
+
+
+async def weigh(
+    house: House, tool: Tool, raw: object, run: Run, *, replaced: Iterable[str] | None = None
+) -> Weighed:
+    """Measure a call and judge it by what was measured.
+
+    `replaced` are the items of the approval that this one would replace. Raises InvalidInput (the fields),
+    or CannotMeasure (a sentence).
+    """
+    input = await validated(house, tool, raw)
+    ctx = context(tool, run)
+    facts = await _facts(house, tool, input, ctx)
+    verdict, why = await _call(house, tool, judge, tool, input, facts)
+    preview: Preview | None = None
+    precondition: Mapping[str, Any] = {}
+    if tool.risk is not Risk.READ_ONLY and verdict is not Verdict.FORBID:
+        if tool.precondition is not None:
+            precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
+        if tool.preview is not None:
+            preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
+    return Weighed(verdict, why, _freeze(tool, input, facts, preview, precondition, replaced), input)
+
+
+async def _facts(house: House, tool: Tool, input: BaseModel, ctx: Context) -> Facts:
+    if tool.facts is None:
+        return Facts(count=1)
+    facts: Facts = await _made(house, tool, tool.facts, input, ctx, kind=Facts)
+    return facts
+
+
+async def _made(house: House, tool: Tool, function: Callable[..., Any], *args: Any, kind: type) -> Any:
+    made = await _call(house, tool, function, *args)
+    if not isinstance(made, kind):
+        part = {Facts: "facts", Preview: "preview"}.get(kind, "precondition")
+        raise CannotMeasure(
+            f"{tool.name}: {part} must return {kind.__name__}, not {type(made).__name__}.", by_tool=False
+        )
+    return made
+
+
+def _freeze(
+    tool: Tool,
+    input: BaseModel,
+    facts: Facts,
+    preview: Preview | None,
+    precondition: Mapping[str, Any],
+    replaced: Iterable[str] | None,
+) -> Measured:
+    try:
+        return freeze(tool, input, facts, preview, precondition, replaced=replaced)
+    except (TypeError, ValueError) as error:
+        raise CannotMeasure(
+            f"{tool.name}: what it measured cannot be kept: {error}", by_tool=False
+        ) from error
+
+
+async def _call(
+    house: House,
+    tool: Tool,
+    function: Callable[..., Any],
+    *args: Any,
+    seconds: float | None = None,
+    passing: type[Exception] | tuple[()] = (),
+) -> Any:
+    try:
+        return await house.user_code.run(tool.name, function, *args, timeout=seconds or tool.timeout_seconds)
+    except passing:
+        raise
+    except ToolError as error:
+        raise CannotMeasure(error.message, by_tool=True) from error
+    except UserCodeTimeout as error:
+        raise CannotMeasure(f"{error}.", by_tool=False) from error
+    except KeyStillRunning:
+        raise
+    except Exception as error:  # user code may raise anything: nobody is asked, and the model reads why
+        raise CannotMeasure(f"{tool.name} failed: {type(error).__name__}: {error}", by_tool=False) from error
+
+
+def _name(actor: Actor) -> str:
+    return actor.name or actor.user_id or "the operator"

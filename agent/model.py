@@ -1,0 +1,227 @@
+"""The model: what the loop asks, what it gets, and Anthropic's client.
+
+Everything that goes in or out is a plain dict, as it is kept in the database. The errors:
+
+    ModelError            base: `message` for people, `status` of the HTTP answer if there was one
+    ├── ModelBusy         transient: ask again later; `retry_after` in seconds, if the provider said so
+    └── ModelRefused      permanent: the same question is refused again; the message says what to do
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import anthropic
+from anthropic.types import MessageParam, TextBlockParam, ToolChoiceNoneParam, ToolParam
+
+Message = dict[str, Any]
+"""`{"role": "user" | "assistant", "content": [blocks]}` in Anthropic's form, never an object of the SDK."""
+
+CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class ToolSchema:
+    """A tool as the model sees it; `input_schema` is JSON Schema of type object."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One turn of the model.
+
+    `content` holds plain blocks that can be sent back as they are, and is empty if the model said nothing.
+    `input_tokens` counts everything that was read, from the cache or not.
+    """
+
+    content: list[dict[str, Any]]
+    stop_reason: str
+    input_tokens: int
+    output_tokens: int
+    model: str
+
+
+class Model(Protocol):
+    """Whatever answers a conversation."""
+
+    name: str
+
+    async def answer(
+        self, *, system: str, messages: Sequence[Message], tools: Sequence[ToolSchema], closing: bool = False
+    ) -> Answer:
+        """Answer `messages` once, without any retry.
+
+        With `closing` the answer has no calls: the tools are shown, as the history needs them, and
+        may not be used. Raises ModelBusy and ModelRefused.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections; the model answers no more."""
+        ...
+
+
+class ModelError(Exception):
+    """The model gave no answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+
+
+class ModelBusy(ModelError):
+    """Transient: ask again later, after `retry_after` seconds if it is not None."""
+
+    def __init__(self, message: str, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message, status)
+        self.retry_after = retry_after
+
+
+class ModelRefused(ModelError):
+    """Permanent: the same question would be refused again."""
+
+
+class AnthropicModel:
+    """Anthropic's Messages API, one request per answer.
+
+    `max_tokens` limits an answer, `timeout` is in seconds. Without `api_key` and `base_url` the SDK
+    reads ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        max_tokens: int = 16_000,
+        timeout: float = 600.0,
+    ) -> None:
+        self.name = name
+        self._max_tokens = max_tokens
+        self._timeout = anthropic.Timeout(timeout, connect=CONNECT_SECONDS)
+        # A retry of the SDK would sleep while the run's lease is held: the worker gives the run back instead.
+        self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
+        if not (self._client.api_key or self._client.auth_token or self._client.credentials):
+            raise ModelRefused(f"There is no key for the model. {_KEY_ADVICE}")
+
+    async def answer(
+        self, *, system: str, messages: Sequence[Message], tools: Sequence[ToolSchema], closing: bool = False
+    ) -> Answer:
+        """See Model.answer."""
+        try:
+            response = await self._client.messages.with_raw_response.create(
+                model=self.name,
+                max_tokens=self._max_tokens,
+                system=_system(system),
+                messages=cast(Iterable[MessageParam], messages),
+                tools=[_tool(tool) for tool in tools] if tools else anthropic.omit,
+                # The provider refuses a choice without tools.
+                tool_choice=ToolChoiceNoneParam(type="none") if closing and tools else anthropic.omit,
+                # Given per request, as the SDK otherwise refuses a `max_tokens` it would rather stream.
+                timeout=self._timeout,
+            )
+            body = await response.text()
+        except anthropic.APIStatusError as error:
+            raise _status_error(error) from error
+        except anthropic.APITimeoutError as error:
+            raise ModelBusy("The model did not answer in time.") from error
+        except anthropic.APIConnectionError as error:
+            raise ModelBusy("The model could not be reached, or the connection broke.") from error
+        except anthropic.AnthropicError as error:
+            raise ModelRefused(f"The request could not be made ({error}). {_KEY_ADVICE}") from error
+        return _read_answer(body)
+
+    async def close(self) -> None:
+        """See Model.close."""
+        await self._client.close()
+
+
+def _system(text: str) -> list[TextBlockParam] | anthropic.Omit:
+    """The system prompt, marked as the end of what the provider's cache keeps: the tools come before it.
+
+    https://platform.claude.com/docs/en/build-with-claude/prompt-caching
+    """
+    if not text.strip():
+        return anthropic.omit
+    return [TextBlockParam(type="text", text=text, cache_control={"type": "ephemeral"})]
+
+
+def _tool(tool: ToolSchema) -> ToolParam:
+    return ToolParam(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+
+
+def _read_answer(body: str) -> Answer:
+    """The raw body is read instead of the SDK's objects, so that unknown blocks go back untouched."""
+    try:
+        message = json.loads(body)
+        usage = message["usage"]
+        cached = (usage.get("cache_creation_input_tokens"), usage.get("cache_read_input_tokens"))
+        return Answer(
+            content=[kept for block in message["content"] if (kept := _keep(block))],
+            stop_reason=str(message["stop_reason"]),
+            input_tokens=int(usage["input_tokens"]) + sum(int(tokens or 0) for tokens in cached),
+            output_tokens=int(usage["output_tokens"]),
+            model=str(message["model"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ModelBusy("The model's answer was cut or is no Messages response.") from error
+
+
+def _keep(block: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The part of an answered block that may be sent back; None for a text the provider would refuse."""
+    match block["type"]:
+        case "text":
+            if not str(block["text"]).strip():
+                return None
+            kept = {"type": "text", "text": block["text"]}
+            return {**kept, "citations": block["citations"]} if block.get("citations") else kept
+        case "tool_use":
+            return {key: block[key] for key in ("type", "id", "name", "input")}
+        case _:
+            # Thinking is signed, and kinds unknown here have their own rules: not a byte is changed.
+            return dict(block)
+
+
+_KEY_ADVICE = "Set ANTHROPIC_API_KEY to a key that works."
+_ADVICE: Mapping[int, str] = {
+    401: _KEY_ADVICE,
+    402: "Settle the billing of the model's account.",
+    403: "Use a key that may use this model, or name another in VISTOBUENO_MODEL.",
+    404: "Name a model that exists in VISTOBUENO_MODEL, and check ANTHROPIC_BASE_URL.",
+    413: "The conversation is too large: start a new one.",
+    429: "Raise the spend limit of the model's account.",
+}
+_OTHER_ADVICE = "The request has to be changed: report it with this message."
+
+# https://platform.claude.com/docs/en/api/errors; 408 and 409 as in the SDK's own policy.
+_TRANSIENT = frozenset({408, 409, 429})
+
+
+def _status_error(error: anthropic.APIStatusError) -> ModelError:
+    status, said = error.status_code, (error.api_message or error.message).rstrip(".")
+    transient = status in _TRANSIENT or status >= 500
+    # A limit on spending is a 429 too, and does not pass by waiting; the provider says so in this header.
+    if transient and error.response.headers.get("x-should-retry") != "false":
+        retry_after = _seconds(error.response.headers)
+        return ModelBusy(f"The model is busy ({status}): {said}.", status, retry_after)
+    advice = _ADVICE.get(status, _OTHER_ADVICE)
+    return ModelRefused(f"The model refused ({status}): {said}. {advice}", status)
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """Retry-After in seconds; None when it is missing or is not a number of them."""
+    for header, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        try:
+            seconds = float(headers[header]) / scale
+        except (KeyError, ValueError):
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    return None

@@ -1,0 +1,253 @@
+"""What a tool file imports: the description of something the agent may do.
+
+Input models are pydantic's; everything else a tool needs is here.
+"""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+from structlog.typing import FilteringBoundLogger
+
+from agent.canonical import digest
+from agent.facts import Facts
+from agent.money import Money
+from agent.sample import Preview, pick_rows
+from agent.verdict import Rule, Verdict, always_ask, ask_when, forbid_when, never_ask
+
+__all__ = [
+    "Context",
+    "Facts",
+    "Money",
+    "Preview",
+    "Risk",
+    "Rule",
+    "Tool",
+    "ToolError",
+    "Verdict",
+    "always_ask",
+    "ask_when",
+    "forbid_when",
+    "never_ask",
+    "pick_rows",
+]
+
+# fields that the model fills for the house and the tool never sees
+RESERVED_FIELDS = frozenset({"rationale", "confidence"})
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_TIMEOUT = re.compile(r"([1-9][0-9]{0,6})(ms|s|m)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+LONGEST_TIMEOUT = 3600.0
+_PARAMETERS = {
+    "facts": "(input, ctx)",
+    "precondition": "(input, ctx)",
+    "preview": "(input, facts, ctx)",
+    "execute": "(input, ctx)",
+    "undo": "(input, result, ctx)",
+}
+
+Measure: TypeAlias = Callable[[Any, "Context"], Facts | Awaitable[Facts]]
+Show: TypeAlias = Callable[[Any, Facts, "Context"], "Preview | Awaitable[Preview]"]
+Check: TypeAlias = Callable[[Any, "Context"], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
+Execute: TypeAlias = Callable[[Any, "Context"], Any]
+Undo: TypeAlias = Callable[[Any, Any, "Context"], Any]
+
+
+class Risk(StrEnum):
+    """What a call of the tool can do to the world."""
+
+    READ_ONLY = "read_only"
+    REVERSIBLE = "reversible"
+    IRREVERSIBLE = "irreversible"
+
+
+class ToolError(Exception):
+    """The call failed and its tool knows what happened: nothing, or only the items in `done`."""
+
+    def __init__(self, message: str, done: Iterable[str] = ()) -> None:
+        self.message = message.strip() or "The tool failed and did not say why."
+        self.done = tuple(done)
+        super().__init__(self.message)
+
+
+class Context:
+    """What a tool's function may know about the call it works for.
+
+    `requested_by` is the id of the person whose message began the run, `attempt` counts from 1 in
+    `execute` and is 0 elsewhere, `log` is a structured logger bound to the call.
+    """
+
+    __slots__ = ("_key", "attempt", "log", "requested_by", "run_id")
+
+    def __init__(
+        self,
+        *,
+        run_id: str,
+        requested_by: str,
+        log: FilteringBoundLogger,
+        idempotency_key: str | None = None,
+        attempt: int = 0,
+    ) -> None:
+        self.run_id = run_id
+        self.requested_by = requested_by
+        self.log = log
+        self.attempt = attempt
+        self._key = idempotency_key
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same text for every attempt of this call; RuntimeError while the call is only measured."""
+        if not self._key:
+            raise RuntimeError(
+                "ctx.idempotency_key exists only in execute and undo: nothing is done before them"
+            )
+        return self._key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """Something the agent may do; TypeError or ValueError at construction names what is wrong with it.
+
+    `facts`, `precondition` and `execute` take (input, ctx), `preview` takes (input, facts, ctx) and `undo`
+    takes (input, result, ctx), the result being what `execute` returned; each may be `def` or `async def`.
+    `effect` names the kind of change (by default the tool's name), `personal` the columns and fields that
+    hold personal data, `followup` a tool that stays allowed after a refusal of this one, `reasons` usual
+    reasons to reject, and `version` changes when the meaning of the input does but its schema does not.
+    """
+
+    name: str
+    input: type[BaseModel]
+    risk: Risk
+    execute: Execute
+    effect: str = ""
+    facts: Measure | None = None
+    policy: Rule | tuple[Rule, ...] | None = None
+    preview: Show | None = None
+    precondition: Check | None = None
+    repeatable: bool = False
+    timeout: str = "60s"
+    undo: Undo | None = None
+    version: str = "1"
+    personal: frozenset[str] = frozenset()
+    followup: str | None = None
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        object.__setattr__(self, "effect", self.effect or self.name)
+        object.__setattr__(self, "personal", frozenset(self.personal))
+        object.__setattr__(self, "reasons", tuple(self.reasons))
+        _check_input(self)
+        _check_functions(self)
+        _check_risk(self)
+        _check_policies(self)
+        _seconds(self)
+
+    @property
+    def description(self) -> str:
+        """The input's docstring: what the model reads about the tool."""
+        return inspect.cleandoc(self.input.__doc__ or "")
+
+    @cached_property
+    def input_schema(self) -> Mapping[str, Any]:
+        """The input's JSON schema; made once, because making it takes longer than a statement."""
+        return self.input.model_json_schema()
+
+    @cached_property
+    def schema_hash(self) -> str:
+        """The SHA-256 of the name, the version and the input's schema, as 64 hex digits."""
+        return digest({"name": self.name, "version": self.version, "schema": self.input_schema})
+
+    @property
+    def timeout_seconds(self) -> float:
+        """The time limit of each of the tool's functions, in seconds."""
+        return _seconds(self)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The tool's own policy, none to many rules."""
+        if self.policy is None:
+            return ()
+        return self.policy if isinstance(self.policy, tuple) else (self.policy,)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person may have to approve a call: its own policy or the house's may want it."""
+        return self.risk is not Risk.READ_ONLY
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"the tool name {name!r} must be 1 to 64 lowercase letters, digits or _, starting with a letter"
+        )
+
+
+def _check_input(tool: Tool) -> None:
+    if not (isinstance(tool.input, type) and issubclass(tool.input, BaseModel)):
+        raise TypeError(f"{tool.name}: input must be a pydantic BaseModel class, not {tool.input!r}")
+    if not (tool.input.__doc__ or "").strip():
+        raise ValueError(f"{tool.name}: give {tool.input.__name__} a docstring; the model reads it")
+    for name, field in tool.input.model_fields.items():
+        if {name, field.alias} & RESERVED_FIELDS:
+            raise ValueError(
+                f"{tool.name}: the field {name!r} is reserved for the house; choose another name"
+            )
+
+
+def _check_functions(tool: Tool) -> None:
+    for part, wanted in _PARAMETERS.items():
+        function = getattr(tool, part)
+        if function is None and part != "execute":
+            continue
+        if not callable(function):
+            raise TypeError(f"{tool.name}: {part} must be a function, not {function!r}")
+        if not _takes(function, wanted.count(",") + 1):
+            raise TypeError(f"{tool.name}: {part} must take {wanted}")
+
+
+def _takes(function: Callable[..., object], size: int) -> bool:
+    try:
+        inspect.signature(function).bind(*range(size))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin without a signature: found out when it is called
+        return True
+    return True
+
+
+def _check_risk(tool: Tool) -> None:
+    if not isinstance(tool.risk, Risk):
+        raise TypeError(f"{tool.name}: risk must be a Risk, not {tool.risk!r}")
+    if tool.risk is Risk.READ_ONLY:
+        extra = [
+            p for p in ("facts", "policy", "preview", "precondition", "undo") if getattr(tool, p) is not None
+        ]
+        if extra:
+            raise ValueError(f"{tool.name}: a READ_ONLY tool has only execute; remove {', '.join(extra)}")
+    if tool.risk is Risk.REVERSIBLE and tool.undo is None:
+        raise ValueError(f"{tool.name}: a REVERSIBLE tool must have undo; without one it is IRREVERSIBLE")
+    if tool.risk is Risk.IRREVERSIBLE and tool.undo is not None:
+        raise ValueError(f"{tool.name}: an IRREVERSIBLE tool has no undo; with one it is REVERSIBLE")
+
+
+def _check_policies(tool: Tool) -> None:
+    for rule in tool.rules:
+        if not isinstance(rule, Rule):
+            raise TypeError(
+                f"{tool.name}: policy must be always_ask, never_ask, ask_when(…), forbid_when(…) "
+                f"or a tuple of them, not {rule!r}"
+            )
+
+
+def _seconds(tool: Tool) -> float:
+    found = _TIMEOUT.fullmatch(tool.timeout) if isinstance(tool.timeout, str) else None
+    seconds = int(found[1]) * _SECONDS[found[2]] if found else 0.0
+    if not 0 < seconds <= LONGEST_TIMEOUT:
+        raise ValueError(f"{tool.name}: timeout must be like '60s', '5m' or '500ms', at most an hour")
+    return seconds

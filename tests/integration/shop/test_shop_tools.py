@@ -1,0 +1,165 @@
+"""The other tools of the shop against real tables."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from agent.judge import judge
+from agent.schema import InvalidInput, validate
+from agent.tool import Risk, ToolError, Verdict
+from agent.toolbox import load_tools
+from agent.tools import TOOLS
+from agent.tools.shop.delete_customers import delete_customers
+from agent.tools.shop.draft_refund_report import draft_refund_report
+from agent.tools.shop.search_payments import search_payments
+from agent.tools.shop.send_email import send_email
+from tests.integration.shop.conftest import Shop, called, context, executed, measured
+
+TODAY = datetime.now(UTC).date().isoformat()
+
+
+def test_the_shipped_tools_load_like_any_others() -> None:
+    tools = load_tools("agent.tools:TOOLS")
+    assert list(tools.values()) == TOOLS
+    assert [tools[name].risk for name in ("search_payments", "draft_refund_report", "refund_payments")] == [
+        Risk.READ_ONLY,
+        Risk.REVERSIBLE,
+        Risk.IRREVERSIBLE,
+    ]
+
+
+async def test_a_search_counts_all_and_lists_up_to_the_limit(shop: Shop) -> None:
+    found = await executed(search_payments, {"status": "failed"})
+    assert (found["count"], found["total"]) == (38, {"amount": "4120.00", "currency": "EUR"})
+    assert sorted(found["ids"]) == shop.failed_ids()
+    few = await executed(search_payments, {"status": "failed", "limit": 2})
+    assert (few["count"], len(few["payments"])) == (38, 2)
+
+
+async def test_a_search_without_a_match_says_so(shop: Shop) -> None:
+    shop.run("DELETE FROM shop.payments")
+    found = await executed(search_payments, {"status": "failed"})
+    assert (found["count"], found["total"]["amount"], found["ids"]) == (0, "0.00", [])
+
+
+REPORT = {"title": "Failed payments", "summary": "Two failed.", "payment_ids": ["pay_0007", "pay_0017"]}
+
+
+async def test_a_report_is_drafted_once_per_key_and_can_be_discarded(shop: Shop) -> None:
+    _, facts, preview = await measured(draft_refund_report, REPORT)
+    assert facts.amount is not None
+    assert preview.title == f"Draft a report on 2 payments · {facts.amount.text()}"
+    result = await executed(draft_refund_report, REPORT)
+    assert await executed(draft_refund_report, REPORT, attempt=2) == result
+    assert len(shop.rows("SELECT 1 FROM shop.reports")) == 1
+    input = validate(draft_refund_report, REPORT)
+    for _ in range(2):
+        await called(draft_refund_report.undo, input, result, context())
+    assert shop.rows("SELECT 1 FROM shop.reports") == []
+
+
+async def test_two_attempts_with_one_key_at_the_same_time_do_one_thing(shop: Shop) -> None:
+    results = await asyncio.gather(*(executed(draft_refund_report, REPORT) for _ in range(4)))
+    assert all(result == results[0] for result in results)
+    assert len(shop.rows("SELECT 1 FROM shop.reports")) == 1
+
+
+async def test_a_report_on_unknown_payments_fails_by_name(shop: Shop) -> None:
+    with pytest.raises(ToolError, match="pay_9999"):
+        await measured(draft_refund_report, REPORT | {"payment_ids": ["pay_9999"]})
+
+
+def email_to(*to: str) -> dict[str, object]:
+    return {"to": list(to), "subject": "Your refund", "body": "It is on its way."}
+
+
+async def test_an_email_to_one_person_is_allowed_and_to_two_asks(shop: Shop) -> None:
+    for to, verdict in (
+        (["a@example.com"], Verdict.ALLOW),
+        (["a@example.com", "b@example.com"], Verdict.ASK),
+    ):
+        input, facts, _ = await measured(send_email, email_to(*to))
+        assert judge(send_email, input, facts)[0] is verdict
+
+
+async def test_the_preview_of_an_email_shows_its_text_and_who_is_no_customer(shop: Shop) -> None:
+    [customer] = shop.rows("SELECT name, email FROM shop.customers WHERE id = 'cus_0001'")
+    _, _, preview = await measured(send_email, email_to(customer["email"], "who@example.org"))
+    assert preview.title == "Send an email to 2 people"
+    assert preview.impact == ("Subject: Your refund", "It is on its way.", "1 address of no customer")
+    assert preview.sample == ((customer["email"], customer["name"]), ("who@example.org", "(no customer)"))
+
+
+async def test_an_email_is_put_out_once_per_key_and_recipient(shop: Shop) -> None:
+    for attempt in (1, 2):
+        sent = await executed(send_email, email_to("a@example.com", "b@example.com"), attempt=attempt)
+        assert sent == {"sent": 2}
+    assert len(shop.rows("SELECT 1 FROM shop.outbox")) == 2
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        email_to("a@example.com", "A@example.com"),
+        email_to("a@example.com,b@example.com"),
+        email_to("no address"),
+        email_to(),
+        email_to("a@example.com") | {"subject": "x\nBcc: all@example.com"},
+    ],
+)
+def test_an_email_that_could_reach_others_than_shown_is_invalid(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput):
+        validate(send_email, wrong)
+
+
+async def test_deleting_everybody_says_how_many_were_billed_this_quarter(shop: Shop) -> None:
+    input, facts, preview = await measured(delete_customers, {"opened_before": TODAY})
+    assert (facts.count, facts.billed_this_quarter, len(facts.items)) == (1204, 6, 1204)
+    assert preview.title == "Delete 1,204 customers"
+    assert preview.impact[:2] == ("1,204 customers", "6 of them with invoices this quarter")
+    assert [row[4] for row in preview.sample[:7]] == ["yes"] * 6 + ["no"]
+    assert judge(delete_customers, input, facts)[0] is Verdict.ASK
+    assert await called(delete_customers.precondition, input, context()) == {
+        "customers": 1204,
+        "with invoices this quarter": 6,
+    }
+
+
+async def test_deleting_one_customer_asks_too(shop: Shop) -> None:
+    input, facts, _ = await measured(delete_customers, {"customer_ids": ["cus_0002"]})
+    assert (facts.count, judge(delete_customers, input, facts)[0]) == (1, Verdict.ASK)
+
+
+async def test_a_new_invoice_moves_the_precondition(shop: Shop) -> None:
+    input = validate(delete_customers, {"customer_ids": ["cus_0002"]})
+    shop.run("INSERT INTO shop.invoices VALUES ('inv_new', 'cus_0002', 5, now()::date)")
+    assert (await called(delete_customers.precondition, input, context()))["with invoices this quarter"] == 1
+
+
+async def test_the_chosen_customers_go_and_nobody_else(shop: Shop) -> None:
+    for attempt in (1, 2):
+        gone = await executed(delete_customers, {"customer_ids": ["cus_0001", "cus_0017"]}, attempt=attempt)
+        assert gone == {"deleted": 2}
+    assert shop.rows("SELECT count(*) AS n FROM shop.customers") == [{"n": 1202}]
+    assert shop.rows("SELECT 1 FROM shop.invoices WHERE customer_id = 'cus_0017'") == []
+    assert shop.rows("SELECT count(*) AS n FROM shop.payments") == [{"n": 400}]
+
+
+async def test_customers_that_do_not_exist_fail_the_call_by_name(shop: Shop) -> None:
+    with pytest.raises(ToolError, match="cus_9999"):
+        await measured(delete_customers, {"customer_ids": ["cus_9999"]})
+    with pytest.raises(ToolError, match="no customer fits"):
+        await measured(delete_customers, {"opened_before": "1990-01-01"})
+
+
+@pytest.mark.parametrize("wrong", [{}, {"customer_ids": ["cus_0001"], "opened_before": TODAY}])
+def test_customers_are_chosen_in_exactly_one_way(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidInput, match="either customer_ids or opened_before"):
+        validate(delete_customers, wrong)
+
+
+async def test_without_a_database_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    with pytest.raises(ToolError, match="DATABASE_URL is not set"):
+        await executed(search_payments, {"status": "failed"})
