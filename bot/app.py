@@ -1,0 +1,175 @@
+"""Composition root: settings → database, tools, policy, model, Slack → the bot, Bolt and the HTTP app."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+import structlog
+from fastapi import FastAPI
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.house import House
+from agent.model import AnthropicModel, Model
+from agent.policy import load_policy, warnings
+from agent.toolbox import load_tools
+from agent.usercode import UserCode
+from agent.worker import Worker
+from bot.bot import Bot
+from bot.health import Health
+from bot.identity import Directory
+from bot.listeners import register_all
+from bot.metrics import Metrics
+from bot.private import PrivateAnswers
+from bot.publish import SlackPublisher
+from bot.settings import Settings, SlackSettings
+from bot.slack import Slack, Team, connect
+from bot.tasks import Tasks
+from bot.texts import texts
+from bot.wake import Wake
+from bot.web import create_http
+from store.engine import Database
+
+log = structlog.get_logger(__name__)
+
+CLICK_STATEMENT_SECONDS = 2.0
+CLICK_WAIT_SECONDS = 1.0
+CLICK_POOL = 10
+DRAIN_SECONDS = 8.0
+DEFAULT_MODEL = "claude-sonnet-5-5"
+
+
+@dataclass(frozen=True)
+class App:
+    """A wired process: its HTTP app, and the worker that shares its house."""
+
+    http: FastAPI
+    worker: Worker
+    bot: Bot
+
+
+@asynccontextmanager
+async def build_house(
+    settings: Settings, database_url: str, *, team_id: str | None = None
+) -> AsyncIterator[House]:
+    """The house without Slack: database, tools, policy, user code, and the model if the settings name one."""
+    tools = load_tools(settings.tools)
+    policy = load_policy(settings.policy, tools, home_team=team_id)
+    for warning in warnings(policy):
+        log.warning("policy", warning=warning)
+    async with AsyncExitStack() as stack:
+        db = Database.open(database_url)
+        stack.push_async_callback(db.close)
+        user_code = await stack.enter_async_context(UserCode())
+        model = make_model(settings, policy.agent.model)
+        if model is not None:
+            stack.push_async_callback(model.close)
+        yield House(db=db, tools=tools, policy=policy, user_code=user_code, model=model)
+
+
+@asynccontextmanager
+async def build(settings: Settings, command: str) -> AsyncIterator[App]:
+    """Everything a web process or a worker needs, checked: the database's tables and Slack's token.
+
+    Raises SettingsError, PolicyError, ToolsError, StoreError or SlackRefusedToken, each one sentence.
+    """
+    database_url, slack_settings = settings.require_database(command), settings.require_slack(command)
+    async with AsyncExitStack() as stack:
+        slack = await stack.enter_async_context(connect(slack_settings))
+        team = await slack.team()
+        house = await stack.enter_async_context(build_house(settings, database_url, team_id=team.team_id))
+        await house.db.check()
+        clicks = Database.open(
+            database_url,
+            pool_size=CLICK_POOL,
+            statement_timeout=CLICK_STATEMENT_SECONDS,
+            wait=CLICK_WAIT_SECONDS,
+        )
+        stack.push_async_callback(clicks.close)
+        tasks = Tasks()
+        stack.push_async_callback(tasks.drain, DRAIN_SECONDS)
+        bot = make_bot(settings, house, replace(house, db=clicks), slack, team, tasks)
+        await stack.enter_async_context(_served(bot))
+        bolt = make_bolt(slack_settings, team)
+        register_all(bolt, bot)
+        health = Health(house.db, slack, house.user_code)
+        http = create_http(bot, bolt, health, slack_settings.signing_secret)
+        yield App(http, Worker(house, bot.publisher, name=bot.publisher.name), bot)
+
+
+def make_bot(settings: Settings, house: House, clicks: House, slack: Slack, team: Team, tasks: Tasks) -> Bot:
+    """What the listeners are given."""
+    words, wake = texts(settings.locale), Wake()
+    return Bot(
+        clicks=clicks,
+        house=house,
+        directory=Directory(
+            db=clicks.db, slack=slack.quick, policy=house.policy, team_id=team.team_id, tasks=tasks
+        ),
+        slack=slack,
+        team=team,
+        texts=words,
+        tasks=tasks,
+        metrics=Metrics(),
+        publisher=SlackPublisher(house, slack, team, words, name=f"process-{uuid4().hex[:12]}", wake=wake),
+        private=PrivateAnswers(slack),
+        publishing=wake,
+    )
+
+
+def make_bolt(settings: SlackSettings, team: Team) -> AsyncApp:
+    """Bolt without listeners: an answer waits for its listener, and auth.test is never asked again."""
+    logger = logging.getLogger("slack_bolt")
+    logger.setLevel(logging.ERROR)  # below, it prints whole payloads
+
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(
+            enterprise_id=None,
+            team_id=team.team_id,
+            bot_id=team.bot_id,
+            bot_user_id=team.bot_user_id,
+            bot_token=settings.bot_token,
+        )
+
+    return AsyncApp(
+        name="vistobueno",
+        logger=logger,
+        process_before_response=True,
+        signing_secret=settings.signing_secret,
+        request_verification_enabled=True,
+        client=AsyncWebClient(base_url=settings.api_url),
+        authorize=authorize,
+    )
+
+
+def make_model(settings: Settings, named_by_policy: str | None) -> Model | None:
+    """The model that the environment or the policy names, or None when there is none to ask."""
+    if not settings.has_model:
+        return None
+    return AnthropicModel(
+        settings.model or named_by_policy or DEFAULT_MODEL,
+        api_key=settings.anthropic_api_key or "none",
+        base_url=settings.anthropic_base_url,
+    )
+
+
+@asynccontextmanager
+async def _served(bot: Bot) -> AsyncIterator[None]:
+    """While open, cards and notices are published as soon as a listener calls for it."""
+
+    async def publish() -> None:
+        await bot.publisher.publish_cards()
+        await bot.publisher.publish_notices()
+
+    serving = asyncio.create_task(bot.publishing.serve(publish), name="publishing")
+    try:
+        yield
+    finally:
+        serving.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await serving

@@ -1,0 +1,1 @@
+"""Pure functions from records to Block Kit: no client, no database."""

@@ -1,0 +1,183 @@
+"""The lines of a card about the call itself: impact, facts, precondition, who asked, what to beware of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from bot.blocks.bounded import Block, fields, lines, table
+from bot.blocks.limits import LINE, OUTCOME, REASON
+from bot.blocks.people import place, who
+from bot.blocks.phrases import Link, Phrase, bold, fill, joined, words
+from bot.blocks.values import (
+    amount_text,
+    facts_text,
+    input_changes,
+    items_text,
+    list_difference,
+    named_values,
+    number_text,
+    value_text,
+)
+from bot.texts import Texts
+from store.records import Approval, Measured, Overlap, Veto
+from store.transitions import ApprovalStatus
+
+_IMPACT_LINE = 300
+
+_MOST_CHANGES = 8
+_BEFORE_IT_RAN = frozenset({ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.EXECUTING})
+
+
+@dataclass(frozen=True)
+class CardContext:
+    """What a card needs beside its row, read by the caller.
+
+    `deciders` are the ids of the people to mention when the card is posted; `replaced` is the approval that
+    `approval.replaces` names; links are permalinks; `field_titles` maps input fields to their titles.
+    """
+
+    texts: Texts
+    irreversible: bool = False
+    deciders: Sequence[str] = ()
+    overlaps: Sequence[Overlap] = ()
+    earlier_refusal: Veto | None = None
+    replaced: Approval | None = None
+    replaced_link: str | None = None
+    replaced_by_link: str | None = None
+    thread_link: str | None = None
+    field_titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def impact(shown: Measured, texts: Texts) -> list[Phrase]:
+    """The preview's own lines, and the counted facts where its title does not say them."""
+    told = [words(f"• {line}", _IMPACT_LINE) for line in shown.preview["impact"]]
+    if _title_says(shown, texts.locale):
+        return told
+    return [*told, fill(texts.card.measured, facts=facts_text(shown.facts, texts))]
+
+
+def _title_says(shown: Measured, locale: str) -> bool:
+    count, amount, title = shown.facts["count"], shown.facts.get("amount"), shown.preview["title"]
+    says_count = str(count) in title or number_text(count, locale) in title or count == 1
+    return says_count and (not amount or amount_text(amount, locale) in title)
+
+
+def essentials(approval: Approval, context: CardContext) -> list[Phrase]:
+    """What a decision rests on beside the impact: no way back, what is checked again, who asked and where."""
+    asked = _asked(approval, context)
+    if approval.status in _BEFORE_IT_RAN:
+        return [*rests_on(approval.shown, context.texts, irreversible=context.irreversible), asked]
+    return [*_values(approval.shown, context.texts, context.texts.card.precondition_then), asked]
+
+
+def rests_on(shown: Measured, texts: Texts, *, irreversible: bool) -> list[Phrase]:
+    """Whether there is a way back, and the values that are compared again before it runs."""
+    no_way_back = [bold(fill(texts.card.irreversible))] if irreversible else []
+    return [*no_way_back, *_values(shown, texts, texts.card.precondition)]
+
+
+def _values(shown: Measured, texts: Texts, template: str) -> list[Phrase]:
+    values = named_values(shown.precondition, texts)
+    return [fill(template, values=words(values, OUTCOME))] if values else []
+
+
+def warnings(approval: Approval, context: CardContext) -> list[Phrase]:
+    """What to beware of: an edit, what this replaces, overlaps, an earlier refusal."""
+    return [
+        *_edited(approval, context),
+        *_replaces(approval, context),
+        *_overlaps(approval, context),
+        *_refused_before(context),
+    ]
+
+
+def _asked(approval: Approval, context: CardContext) -> Phrase:
+    texts = context.texts
+    phrase = fill(
+        texts.card.asked,
+        agent=approval.agent,
+        requester=who(approval.requester, texts),
+        place=place(approval.conversation, texts),
+    )
+    if context.thread_link is None:
+        return phrase
+    return joined([phrase, (Link(context.thread_link, texts.common.open_thread),)], texts.common.separator)
+
+
+def _edited(approval: Approval, context: CardContext) -> list[Phrase]:
+    if approval.author is None or approval.author.kind == "model":
+        return []
+    edits = input_changes(approval.original_input, approval.shown.input, context.field_titles, context.texts)
+    by = fill(context.texts.card.edited, who=who(approval.author, context.texts))
+    return [by, *(words(edit, LINE) for edit in edits[:_MOST_CHANGES])]
+
+
+def _replaces(approval: Approval, context: CardContext) -> list[Phrase]:
+    if approval.replaces is None:
+        return []
+    texts = context.texts
+    replaces = fill(texts.card.replaces)
+    if context.replaced_link is not None:
+        replaces = (Link(context.replaced_link, texts.card.replaces),)
+    if context.replaced is None:
+        return [replaces]
+    difference = list_difference(context.replaced.shown.items, approval.shown.items, texts)
+    return [fill(texts.card.in_place_of, replaces=replaces, difference=words(difference, OUTCOME))]
+
+
+def _overlaps(approval: Approval, context: CardContext) -> list[Phrase]:
+    shared = {item for other in context.overlaps for item in other.items}
+    if not shared:
+        return []
+    texts = context.texts
+    others = items_text((other.approval_id for other in context.overlaps), texts)
+    template = texts.card.overlap.of(len(shared), texts.locale)
+    return [fill(template, n=number_text(len(shared), texts.locale), others=others)]
+
+
+def _refused_before(context: CardContext) -> list[Phrase]:
+    veto, texts = context.earlier_refusal, context.texts
+    if veto is None:
+        return []
+    if veto.kind == "expired":
+        return [fill(texts.card.expired_before)]
+    by = who(veto.denied_by, texts)
+    if not veto.reason:
+        return [fill(texts.card.refused_before, who=by)]
+    return [fill(texts.card.refused_reason, who=by, reason=words(veto.reason, REASON))]
+
+
+def sample(shown: Measured, texts: Texts, *, as_table: bool) -> list[Block]:
+    """The preview's rows, as the one table of a message or as short lines, and how many are not shown."""
+    preview = shown.preview
+    if not preview["columns"] or not preview["sample"]:
+        return []
+    rows = [_row(row, at in preview.get("added", ()), texts) for at, row in enumerate(preview["sample"])]
+    if as_table:
+        made = table(preview["columns"], rows, right=_amount_columns(preview["sample"]))
+    else:
+        separator = texts.common.separator
+        made = fields([separator.join(preview["columns"]), *(separator.join(row) for row in rows)])
+    hidden = _hidden(shown, texts)
+    return [made, lines([hidden])] if hidden else [made]
+
+
+def _row(cells: Sequence[Any], is_new: bool, texts: Texts) -> list[str]:
+    shown = [value_text(cell, texts.locale) for cell in cells]
+    return [texts.card.new.format(item=shown[0]), *shown[1:]] if is_new else shown
+
+
+def _amount_columns(rows: Sequence[Sequence[Any]]) -> list[int]:
+    return [at for at in range(len(rows[0])) if all(isinstance(row[at], dict | int | None) for row in rows)]
+
+
+def _hidden(shown: Measured, texts: Texts) -> Phrase:
+    rows = len(shown.preview["sample"])
+    more = rows + shown.preview.get("hidden", {}).get("rows", 0)
+    total = max(more, shown.facts["count"])
+    if total == rows:
+        return ()
+    return fill(
+        texts.card.sample, shown=number_text(rows, texts.locale), all=number_text(total, texts.locale)
+    )

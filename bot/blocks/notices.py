@@ -1,0 +1,182 @@
+"""What the bot says in a thread or a direct message: one function for every kind of notice."""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, assert_never
+
+from bot.blocks import limits
+from bot.blocks.bounded import Block, Message, lines, message, sentence
+from bot.blocks.card import title
+from bot.blocks.characters import clean, clusters, width
+from bot.blocks.people import deciding_roles, moment, roles, who
+from bot.blocks.phrases import Channel, Link, Phrase, fill, joined, paragraph, plain, words
+from bot.blocks.values import number_text
+from bot.texts import Texts
+from store.records import Approval, Run
+from store.transitions import ApprovalStatus
+
+Links = Mapping[str, str]
+
+_MOST_NAMED = 10
+
+
+class NoticeKind(StrEnum):
+    """The kinds that the store keeps."""
+
+    RUN_RECEIVED = "run_received"
+    CALL_ASKED = "call_asked"
+    CALL_RAN = "call_ran"
+    RUN_COMPLETED = "run_completed"
+    RUN_EXHAUSTED = "run_exhausted"
+    RUN_FAILED = "run_failed"
+    RUN_CANCELLED = "run_cancelled"
+    APPROVAL_EXPIRED = "approval_expired"
+    SUPERSEDED_THRICE = "superseded_thrice"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+
+
+class UnknownNotice(ValueError):
+    """A notice of a kind that this version does not know."""
+
+
+def approvals_of(kind: str, data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the approvals whose rows a notice needs."""
+    if "approval_ids" in data:
+        return tuple(data["approval_ids"])
+    return (data["approval_id"],) if "approval_id" in data else ()
+
+
+def notice(
+    kind: str,
+    data: Mapping[str, Any],
+    texts: Texts,
+    *,
+    approvals: Mapping[str, Approval] | None = None,
+    in_the_way: tuple[Run, Sequence[Approval]] | None = None,
+    links: Links | None = None,
+) -> Message:
+    """The message of a notice; UnknownNotice for a kind that is not one of `NoticeKind`.
+
+    `approvals` are rows by id and `links` the permalinks of their cards; what is missing is left out.
+    `in_the_way` is the earlier run that a new one waits for, with its open approvals.
+    """
+    try:
+        known = NoticeKind(kind)
+    except ValueError:
+        raise UnknownNotice(f"there is no notice of the kind {kind!r}") from None
+    rows = [(approvals or {})[i] for i in approvals_of(kind, data) if i in (approvals or {})]
+    match known:
+        case NoticeKind.RUN_RECEIVED:
+            return _received(in_the_way, texts)
+        case NoticeKind.CALL_ASKED:
+            return _asked(rows, data.get("deferred") or 0, texts, links or {})
+        case NoticeKind.APPROVAL_EXPIRED | NoticeKind.SUPERSEDED_THRICE | NoticeKind.UNKNOWN_OUTCOME:
+            return _about(known, rows, approvals_of(kind, data), texts, links or {})
+        case NoticeKind.CALL_RAN:
+            return _ran(data, texts)
+        case NoticeKind.RUN_COMPLETED | NoticeKind.RUN_EXHAUSTED:
+            after = fill(texts.notice.exhausted) if known is NoticeKind.RUN_EXHAUSTED else ()
+            return _answer(data.get("text") or "", after, texts)
+        case NoticeKind.RUN_FAILED:
+            return sentence(fill(texts.notice.failed, error=words(data.get("error") or "", limits.OUTCOME)))
+        case NoticeKind.RUN_CANCELLED:
+            return sentence(fill(texts.notice.cancelled))
+        case _ as never:
+            assert_never(never)
+
+
+def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, texts: Texts) -> Message:
+    if in_the_way is None:
+        return sentence(fill(texts.notice.received))
+    pending = [one for one in in_the_way[1] if one.status == ApprovalStatus.PENDING]
+    said = [
+        fill(texts.notice.received_behind),
+        *(_waits_for(approval, texts) for approval in pending[:_MOST_NAMED]),
+        fill(texts.notice.reads_afterwards),
+    ]
+    return message(joined(said), [lines(said)])
+
+
+def _waits_for(approval: Approval, texts: Texts) -> Phrase:
+    return fill(
+        texts.notice.waits_for,
+        roles=roles(deciding_roles(approval)),
+        title=words(title(approval), limits.LINE),
+        when=moment(approval.expires_at, texts),
+    )
+
+
+def _asked(approvals: Sequence[Approval], deferred: int, texts: Texts, links: Links) -> Message:
+    said = [_waiting(approval, texts, links) for approval in approvals[:_MOST_NAMED]]
+    if len(approvals) > _MOST_NAMED:
+        said.append(fill(texts.list.more, n=str(len(approvals) - _MOST_NAMED)))
+    if deferred:
+        template = texts.notice.deferred.of(deferred, texts.locale)
+        said.append(fill(template, n=number_text(deferred, texts.locale)))
+    return message(joined(said, "\n"), [lines(said, limits.ANSWER_TEXT)])
+
+
+def _waiting(approval: Approval, texts: Texts, links: Links) -> Phrase:
+    phrase = fill(
+        texts.notice.asked,
+        place=Channel(approval.rule.channel),
+        when=moment(approval.expires_at, texts),
+        title=words(title(approval), limits.LINE),
+    )
+    return _with_link(phrase, links.get(approval.id), texts)
+
+
+def _ran(data: Mapping[str, Any], texts: Texts) -> Message:
+    text = words(data.get("text") or "", limits.OUTCOME)
+    return sentence(fill(texts.notice.ran, tool=data["tool"], text=text))
+
+
+def _answer(text: str, after: Phrase, texts: Texts) -> Message:
+    # the model's own words: text elements of rich text, which parse no markup
+    whole = clean(text) or plain(after) or texts.notice.no_words
+    pieces = _pieces(whole)
+    shown = pieces[: limits.ANSWER_TEXT // limits.RICH_TEXT]
+    rest = [after] if after and clean(text) else []
+    if len(pieces) > len(shown):
+        rest.append(fill(texts.notice.answer_cut))
+    blocks: list[Block] = [lines([paragraph(piece, limits.RICH_TEXT)]) for piece in shown]
+    if rest:
+        blocks.append(lines(rest))
+    return message(joined([paragraph(whole, limits.RICH_TEXT), *rest], "\n"), blocks)
+
+
+def _pieces(text: str) -> list[str]:
+    # a block holds a limited text: begin a new one at the end of a line where there is one
+    pieces, piece, size = [], "", 0
+    for cluster in clusters(text):
+        taken = width(cluster)
+        if size + taken > limits.RICH_TEXT:
+            kept, _, carried = piece.rpartition("\n")
+            kept, carried = (kept, carried) if kept else (piece, "")
+            pieces.append(kept)
+            piece, size = carried, width(carried)
+        piece, size = piece + cluster, size + taken
+    return [part for part in [*pieces, piece] if part.strip()]
+
+
+def _about(
+    kind: NoticeKind, approvals: Sequence[Approval], ids: Sequence[str], texts: Texts, links: Links
+) -> Message:
+    named = words(title(approvals[0]) if approvals else ", ".join(ids), limits.LINE)
+    expired, decided = texts.notice.expired, bool(approvals) and approvals[0].decided_at is not None
+    template = {
+        NoticeKind.SUPERSEDED_THRICE: texts.notice.superseded_thrice,
+        NoticeKind.UNKNOWN_OUTCOME: texts.notice.unknown,
+    }.get(kind, texts.notice.expired_approved if decided else expired)
+    said = fill(template, title=named)
+    if not approvals:
+        return sentence(said)
+    approval = approvals[0]
+    if kind is NoticeKind.APPROVAL_EXPIRED:
+        by = who(approval.requester, texts)
+        said = joined([said, fill(texts.notice.not_done, agent=approval.agent, requester=by)])
+    return sentence(_with_link(said, links.get(approval.id), texts))
+
+
+def _with_link(phrase: Phrase, link: str | None, texts: Texts) -> Phrase:
+    return joined([phrase, (Link(link, texts.common.open_card),)]) if link else phrase

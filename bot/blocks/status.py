@@ -1,0 +1,126 @@
+"""What a card says about where its approval is: one function for every status, decided or not."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+from bot.blocks.characters import one_line
+from bot.blocks.limits import LINE, OUTCOME, REASON
+from bot.blocks.people import moment, voters, who
+from bot.blocks.phrases import Link, Phrase, bold, fill, words
+from bot.blocks.values import difference_text, items_text, number_text
+from bot.texts import Texts
+from store.records import Approval
+from store.transitions import ApprovalStatus
+
+
+def status_lines(approval: Approval, texts: Texts, replaced_by: str | None = None) -> list[Phrase]:
+    """What happened, in lines, the first in bold; none while it is pending.
+
+    `replaced_by` is the permalink of the card that took this one's place.
+    """
+    found = _lines(approval, texts, replaced_by)
+    return [bold(found[0]), *found[1:]] if found else []
+
+
+def _lines(approval: Approval, texts: Texts, replaced_by: str | None) -> list[Phrase]:
+    match approval.status:
+        case ApprovalStatus.PENDING:
+            return []
+        case ApprovalStatus.APPROVED:
+            return [*_approved(approval, texts), _waits(approval, texts)]
+        case ApprovalStatus.EXECUTING:
+            return [fill(texts.outcome.running), *_approved(approval, texts)]
+        case ApprovalStatus.EXECUTED | ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:
+            return [
+                *_attempted(approval, texts),
+                *_went_through(approval, texts),
+                *_approved(approval, texts),
+            ]
+        case ApprovalStatus.REJECTED | ApprovalStatus.EXPIRED | ApprovalStatus.CANCELLED:
+            return [*_given_up(approval, texts), fill(texts.outcome.nothing_ran)]
+        case ApprovalStatus.SUPERSEDED:
+            return _superseded(approval, texts, replaced_by)
+        case _ as never:
+            assert_never(never)
+
+
+def _approved(approval: Approval, texts: Texts) -> list[Phrase]:
+    if approval.decided_at is None:
+        return []
+    when = moment(approval.decided_at, texts)
+    if approval.decided_by is not None and approval.decided_by.kind == "policy" and not approval.votes:
+        return [fill(texts.outcome.approved_by_policy, when=when)]
+    approved = fill(texts.outcome.approved, people=voters(approval, texts), when=when)
+    return [approved, *_reason(approval, texts.outcome.reason_approved)]
+
+
+def _waits(approval: Approval, texts: Texts) -> Phrase:
+    if approval.attempted:
+        return fill(texts.outcome.tried_before)
+    if approval.claim_by is None:
+        return fill(texts.outcome.waits_to_run)
+    return fill(texts.outcome.waits_until, when=moment(approval.claim_by, texts))
+
+
+def _attempted(approval: Approval, texts: Texts) -> list[Phrase]:
+    text, when = _outcome(approval, "text") or "", _ended(approval, texts)
+    if approval.status == ApprovalStatus.FAILED:
+        return [fill(texts.outcome.failed, when=when, reason=words(text, OUTCOME))]
+    said = [words(text, OUTCOME)] if one_line(text) else []
+    if approval.status == ApprovalStatus.EXECUTED:
+        return [fill(texts.outcome.executed, when=when), *said]
+    return [fill(texts.outcome.unknown), fill(texts.outcome.look_first), *said]
+
+
+def _given_up(approval: Approval, texts: Texts) -> list[Phrase]:
+    when = _ended(approval, texts)
+    if approval.status == ApprovalStatus.REJECTED:
+        by = who(approval.decided_by, texts)
+        when = moment(approval.decided_at or approval.now, texts)
+        return [fill(texts.outcome.rejected, who=by, when=when), *_reason(approval, texts.outcome.reason)]
+    if approval.status == ApprovalStatus.CANCELLED:
+        return [fill(texts.outcome.cancelled, when=when), *_approved(approval, texts)]
+    if approval.decided_at is None:
+        return [fill(texts.outcome.expired, when=moment(approval.expires_at, texts))]
+    return [fill(texts.outcome.expired_approved, when=when), *_approved(approval, texts)]
+
+
+def _superseded(approval: Approval, texts: Texts, replaced_by: str | None) -> list[Phrase]:
+    moved = _outcome(approval, "moved") or []
+    link = [(Link(replaced_by, texts.outcome.replaced_by),)] if replaced_by else []
+    rest = [*_approved(approval, texts), *link]
+    if not moved:
+        text = words(_outcome(approval, "text") or "", OUTCOME)
+        first = fill(texts.outcome.superseded_unsaid, reason=text)
+        return [first, fill(texts.outcome.looking_again), *rest]
+    differences = [words(moved_text(one, texts), LINE) for one in moved[:5]]
+    return [fill(texts.outcome.superseded), *differences, fill(texts.outcome.looking_again), *rest]
+
+
+def moved_text(moved: Any, texts: Texts) -> str:
+    """What moved of one value: "failed payments: 38 → 41"; `moved` is {"name", "was", "is"}."""
+    return difference_text(moved["name"], moved["was"], moved["is"], texts)
+
+
+def _went_through(approval: Approval, texts: Texts) -> list[Phrase]:
+    done: Sequence[str] | None = _outcome(approval, "done")
+    if done is None:
+        return []
+    if not done:
+        return [fill(texts.outcome.nothing_done)] if approval.status == ApprovalStatus.FAILED else []
+    template = texts.outcome.went_through.of(len(done), texts.locale)
+    items = words(items_text(done, texts), LINE)
+    return [fill(template, n=number_text(len(done), texts.locale), items=items)]
+
+
+def _reason(approval: Approval, template: str) -> list[Phrase]:
+    reason = one_line(approval.reason or "")
+    return [fill(template, reason=words(reason, REASON))] if reason else []
+
+
+def _ended(approval: Approval, texts: Texts) -> Phrase:
+    return moment(approval.ended_at or approval.now, texts)
+
+
+def _outcome(approval: Approval, part: str) -> Any:
+    return (approval.outcome or {}).get(part)

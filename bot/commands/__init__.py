@@ -1,0 +1,1 @@
+"""The commands of `vistobueno`, one file per noun; each has register(cli)."""

@@ -1,0 +1,73 @@
+"""`vistobueno audit`: the record of a run or an approval, and whether it was tampered with."""
+
+from typing import Annotated
+
+import typer
+
+from bot.commands.output import (
+    CommandFailed,
+    JsonOption,
+    complete,
+    print_json,
+    print_table,
+    read_settings,
+    shorten,
+)
+from bot.databases import existing
+from store import audit
+from store.records import AuditEvent, Verified
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands to `vistobueno`."""
+    group = typer.Typer(no_args_is_help=True, help="Who did what, when, on what.")
+    group.command("show")(show)
+    group.command("verify")(verify)
+    cli.add_typer(group, name="audit")
+
+
+def show(
+    subject: Annotated[str, typer.Argument(metavar="ID", help="A run's id, or an approval's.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show the events of a run or of an approval, in order."""
+    events = complete(_events(subject))
+    if as_json:
+        return print_json(events)
+    rows = [
+        (event.seq, event.at, event.kind, _who(event), shorten(str(event.data or "redacted"), 70))
+        for event in events
+    ]
+    return print_table(("seq", "at", "kind", "who", "data"), rows, "No events.")
+
+
+def verify(as_json: JsonOption = False) -> None:
+    """Recompute the hash of every event; exit 1 if one was changed or is missing."""
+    found = complete(_verified())
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(f"{found.events} events in {found.chains} chains")
+    if found.broken:
+        raise CommandFailed(f"the record was tampered with: {'; '.join(found.broken)}")
+    if not as_json:
+        typer.echo("the record is whole")
+
+
+async def _events(subject: str) -> list[AuditEvent]:
+    async with existing(read_settings()) as db:
+        events = await audit.of(db, subject)
+    if not events:
+        raise CommandFailed(f"Nothing is on record for {subject}: give the id of a run or of an approval.")
+    return events
+
+
+async def _verified() -> Verified:
+    async with existing(read_settings()) as db:
+        return await audit.verify(db)
+
+
+def _who(event: AuditEvent) -> str:
+    if event.actor is None:
+        return "redacted"
+    return event.actor.name or event.actor.user_id or event.actor.kind

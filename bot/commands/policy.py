@@ -1,0 +1,46 @@
+"""`vistobueno policy`: whether the policy file can be used, and what it says."""
+
+import typer
+
+from agent.policy import Policy, load_policy, warnings
+from agent.tool import Risk
+from agent.toolbox import load_tools
+from bot.commands.output import JsonOption, print_json, print_table, read_settings
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands to `vistobueno`."""
+    group = typer.Typer(no_args_is_help=True, help="The rules: who decides, and how long it waits.")
+    group.callback()(_group)
+    group.command("check")(check)
+    cli.add_typer(group, name="policy")
+
+
+def _group() -> None:
+    """The rules: who decides, and how long it waits."""
+
+
+def check(as_json: JsonOption = False) -> None:
+    """Read the policy file as every start does; exit 1 with the line to change if it cannot be used."""
+    settings = read_settings()
+    tools = load_tools(settings.tools)
+    policy = load_policy(settings.policy, tools)
+    rules = {name: policy.rule_for(name) for name, tool in tools.items() if tool.risk is not Risk.READ_ONLY}
+    if as_json:
+        return print_json({"policy": policy.file, "rules": rules, "warnings": warnings(policy)})
+    typer.echo(f"{policy.file} can be used")
+    rows = [
+        (name, ", ".join(rule.approvers), rule.quorum, _hours(rule.expires_after), rule.channel)
+        for name, rule in rules.items()
+    ]
+    print_table(("tool", "approvers", "quorum", "expires after", "channel"), rows, "No tool can ask.")
+    return _print_warnings(policy)
+
+
+def _print_warnings(policy: Policy) -> None:
+    for warning in warnings(policy):
+        typer.echo(f"warning: {warning}")
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600:g} h"

@@ -1,0 +1,151 @@
+"""The commands that run: dev, web, worker; and migrate, start, demo."""
+
+import os
+import socket
+from dataclasses import replace
+from typing import Annotated
+from uuid import uuid4
+
+import typer
+
+from agent.policy import Policy
+from agent.start import TaskEmpty, TaskTooLong, start_run
+from bot.app import build, build_house
+from bot.commands.output import CommandFailed, complete, read_settings
+from bot.databases import existing, own_or_named
+from bot.demo.command import demo
+from bot.process import Announce, listen, run
+from bot.settings import DEFAULT_PORT, Settings
+from bot.slack import Team, connect
+from store.engine import migrate as migrate_database
+from store.records import Actor
+
+LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands to `vistobueno`."""
+    for command in (demo, dev, web, worker, migrate, start):
+        cli.command()(command)
+
+
+def dev() -> None:
+    """Run everything in one process, for trying it out: HTTP, worker, and the embedded PostgreSQL.
+
+    Needs SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY. With DATABASE_URL set it uses
+    that database instead. Migrates by itself. Listens on 127.0.0.1, PORT or 3000.
+    """
+    settings = read_settings()
+    settings.require_slack("vistobueno dev")
+    settings.require_model("vistobueno dev")
+    complete(_dev(settings))
+
+
+def web() -> None:
+    """Run what Slack talks to: events, buttons, commands, at /slack/events.
+
+    Needs DATABASE_URL, SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET. Listens on 127.0.0.1:3000; if a
+    platform sets PORT, on that port of every address. Run as many as you like.
+    """
+    settings = read_settings()
+    settings.require_database("vistobueno web")
+    settings.require_slack("vistobueno web")
+    complete(_web(settings))
+
+
+def worker() -> None:
+    """Run what does the agent's work: model, tools, cards, deadlines.
+
+    Needs DATABASE_URL, SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY. Run as many as you like.
+    """
+    settings = read_settings()
+    settings.require_database("vistobueno worker")
+    settings.require_slack("vistobueno worker")
+    settings.require_model("vistobueno worker")
+    complete(_worker(settings))
+
+
+def migrate() -> None:
+    """Bring the database to this version's tables, as its owner (DATABASE_OWNER_URL, else DATABASE_URL)."""
+    settings = read_settings()
+    url = settings.database_owner_url or settings.require_database("vistobueno migrate")
+    complete(migrate_database(url))
+    typer.echo("the database is ready")
+
+
+def start(
+    task: Annotated[str, typer.Argument(help="What the agent is to do, in words.")],
+    user: Annotated[str | None, typer.Option(help="Slack id of the requester; else the operator.")] = None,
+    channel: Annotated[str | None, typer.Option(help="Slack id of the channel; else the policy's.")] = None,
+    key: Annotated[str | None, typer.Option(help="The same key again prints the first run.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Name of the agent; there is one so far.")] = None,
+) -> None:
+    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread."""
+    settings = read_settings()
+    settings.require_slack("vistobueno start")
+    typer.echo(complete(_start(settings, task, user, channel, key or uuid4().hex, agent)))
+
+
+async def _dev(settings: Settings) -> None:
+    with listen(LOCAL, DEFAULT_PORT if settings.port is None else settings.port) as listening:
+        async with own_or_named(settings) as urls:
+            os.environ["DATABASE_URL"] = urls.app  # the tools are user code and look there
+            async with build(replace(settings, database_url=urls.app), "vistobueno dev") as app:
+                await run(app, listening=listening, work=True, announce=_announced(LOCAL, listening))
+
+
+async def _web(settings: Settings) -> None:
+    host, port = (LOCAL, DEFAULT_PORT) if settings.port is None else (EVERYWHERE, settings.port)
+    with listen(host, port) as listening:
+        async with build(settings, "vistobueno web") as app:
+            await run(app, listening=listening, work=False, announce=_announced(host, listening))
+
+
+def _announced(host: str, listening: socket.socket) -> Announce:
+    port = listening.getsockname()[1]
+    return lambda: typer.echo(f"listening on http://{host}:{port}", err=True)
+
+
+async def _worker(settings: Settings) -> None:
+    async with build(settings, "vistobueno worker") as app:
+        await run(app, listening=None, work=True)
+
+
+async def _start(
+    settings: Settings, task: str, user: str | None, channel: str | None, key: str, agent: str | None
+) -> str:
+    async with existing(settings) as db, connect(settings.require_slack("vistobueno start")) as slack:
+        team = await slack.team()
+        async with build_house(settings, db.url, team_id=team.team_id) as house:
+            name = house.policy.agent.name
+            if agent not in (None, name):
+                raise CommandFailed(f"There is no agent {agent!r}: the policy file has {name!r}.")
+            try:
+                started = await start_run(
+                    house,
+                    team_id=team.team_id,
+                    channel_id=channel or _first_channel(house.policy),
+                    thread_ts=None,
+                    requester=_requester(team, user),
+                    text=task,
+                    source_key=f"key:{key}",
+                )
+            except TaskTooLong as error:
+                raise CommandFailed(
+                    f"The task is too long: write at most {error.limit} characters."
+                ) from error
+            except TaskEmpty as error:
+                raise CommandFailed("The task is empty: write what the agent is to do.") from error
+    return started.run.id
+
+
+def _first_channel(policy: Policy) -> str:
+    """The channel where the cards of most tools go; the rules of a policy file always name one."""
+    channels = [rule.channel for rule in policy.rules.values()]
+    return max(channels, key=channels.count)
+
+
+def _requester(team: Team, user: str | None) -> Actor:
+    if user is None:
+        return Actor("operator", team_id=None, name="operator")
+    return Actor("person", team.team_id, user, user)

@@ -1,0 +1,156 @@
+"""`vistobueno runs`: what the agent works on, what it waits for, stop it, try it again."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from agent.start import WrongStatus, cancel_run, retry_run
+from bot.app import build_house
+from bot.commands.output import (
+    CommandFailed,
+    JsonOption,
+    LimitOption,
+    complete,
+    print_fields,
+    print_json,
+    print_table,
+    read_settings,
+    shorten,
+)
+from bot.databases import existing
+from store import approvals, calls, runs
+from store.engine import Database
+from store.records import Actor, Approval, Call, Run
+from store.transitions import OPEN_APPROVALS
+
+RunIdArgument = Annotated[str, typer.Argument(metavar="ID", help="The run's id, as `runs list` shows it.")]
+OPERATOR = Actor("operator", name="operator")
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the commands to `vistobueno`."""
+    group = typer.Typer(no_args_is_help=True, help="What the agent works on.")
+    group.command("list")(list_runs)
+    group.command("show")(show_run)
+    group.command("cancel")(cancel)
+    group.command("retry")(retry)
+    cli.add_typer(group, name="runs")
+
+
+def list_runs(
+    everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
+    limit: LimitOption = 50,
+    as_json: JsonOption = False,
+) -> None:
+    """List runs, the newest first."""
+    found = complete(_listed(everything, limit))
+    if as_json:
+        return print_json(found)
+    rows = [(run.id, run.status, run.created_at, run.requester.name, shorten(run.task)) for run in found]
+    return print_table(
+        ("id", "status", "begun", "requester", "task"),
+        rows,
+        "No runs." if everything else "No unfinished runs.",
+    )
+
+
+def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
+    """Show one run: its task, its calls, and what it waits for, on whom, since when."""
+    run, made, asked, waits = complete(_shown(run_id))
+    if as_json:
+        return print_json({"run": run, "waits_for": waits, "calls": made, "approvals": asked})
+    print_fields(_fields(run))
+    for line in waits:
+        typer.echo(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
+    rows = [(call.turn, call.tool, call.status, call.attempts, shorten(str(call.input), 50)) for call in made]
+    return print_table(("turn", "tool", "status", "attempts", "input"), rows, "No calls yet.")
+
+
+def cancel(run_id: RunIdArgument) -> None:
+    """Stop a run: what waits is cancelled; what is being executed is let finish."""
+    run = complete(_stop(run_id))
+    typer.echo(f"{run.id} is {run.status.value}")
+
+
+def retry(run_id: RunIdArgument) -> None:
+    """Let a failed run go on from its last turn."""
+    run = complete(_again(run_id))
+    typer.echo(f"{run.id} is {run.status.value}")
+
+
+async def _listed(everything: bool, limit: int) -> list[Run]:
+    async with existing(read_settings()) as db:
+        return await runs.listed(db, unfinished_only=not everything, limit=limit)
+
+
+async def _shown(run_id: str) -> tuple[Run, list[Call], list[Approval], list[dict[str, object]]]:
+    async with existing(read_settings()) as db:
+        run = _there(await runs.read(db, run_id), run_id)
+        asked = await approvals.of_run(db, run_id)
+        return run, await calls.of_run(db, run_id), asked, await _waits(db, run, asked)
+
+
+async def _stop(run_id: str) -> Run:
+    settings = read_settings()
+    async with existing(settings) as db, build_house(settings, db.url) as house:
+        try:
+            return _there(await cancel_run(house, run_id, OPERATOR), run_id)
+        except WrongStatus as error:
+            raise CommandFailed(
+                f"{run_id} has ended already ({error.run.status.value}): "
+                f"`vistobueno runs show {run_id}` says how."
+            ) from error
+
+
+async def _again(run_id: str) -> Run:
+    settings = read_settings()
+    async with existing(settings) as db, build_house(settings, db.url) as house:
+        try:
+            return _there(await retry_run(house, run_id, OPERATOR), run_id)
+        except WrongStatus as error:
+            raise CommandFailed(
+                f"{run_id} is {error.run.status.value} and cannot be tried again: "
+                "only a failed run can, while its conversation has no other."
+            ) from error
+
+
+def _there(run: Run | None, run_id: str) -> Run:
+    if run is None:
+        raise CommandFailed(f"There is no run {run_id}: `vistobueno runs list --all` shows them.")
+    return run
+
+
+async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str, object]]:
+    """What the run waits for, on whom, since when: people, or an earlier run of its conversation."""
+    waits: list[dict[str, object]] = [
+        _wait(f"approval {a.id} ({a.status.value})", a.rule.approvers, a.created_at)
+        for a in asked
+        if a.status in OPEN_APPROVALS
+    ]
+    found = await runs.in_the_way(db, run.id)
+    if found is not None:
+        earlier, its_approvals = found
+        roles = sorted({role for approval in its_approvals for role in approval.rule.approvers})
+        waits.append(_wait(f"run {earlier.id} ({earlier.status.value})", roles, run.created_at))
+    return waits
+
+
+def _wait(what: str, roles: tuple[str, ...] | list[str], since: datetime) -> dict[str, object]:
+    return {"what": what, "on": ", ".join(roles) or "the worker", "since": since}
+
+
+def _fields(run: Run) -> list[tuple[str, object]]:
+    return [
+        ("run", run.id),
+        ("status", run.status),
+        ("agent", run.agent),
+        ("requester", run.requester.name),
+        ("task", shorten(run.task, 500)),
+        ("begun", run.created_at),
+        ("ended", run.ended_at),
+        ("steps", run.steps),
+        ("tokens", run.input_tokens + run.output_tokens),
+        ("error", run.error),
+        ("answer", None if run.answer is None else shorten(run.answer, 500)),
+    ]

@@ -1,0 +1,61 @@
+"""Which database a command works on: the one DATABASE_URL names, or the embedded one where it may."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from bot.settings import Settings, SettingsError
+from store import embedded
+from store.engine import Database, migrate
+
+
+@dataclass(frozen=True)
+class Urls:
+    """A database for the app, and for its owner, who may migrate it."""
+
+    app: str = field(repr=False)
+    owner: str = field(repr=False)
+
+
+@asynccontextmanager
+async def own_or_named(settings: Settings) -> AsyncIterator[Urls]:
+    """The named database, else the embedded one, started (and made) if need be; migrated."""
+    async with _named(settings) if settings.database_url else _embedded() as urls:
+        await migrate(urls.owner)
+        yield urls
+
+
+@asynccontextmanager
+async def existing(settings: Settings) -> AsyncIterator[Database]:
+    """The named database, or the embedded one if it was made before; its tables are those of this version.
+
+    Raises SettingsError when there is neither.
+    """
+    if settings.database_url is None and not embedded.exists():
+        raise SettingsError(
+            "DATABASE_URL",
+            "There is no database yet: set DATABASE_URL, or run `vistobueno dev` or `vistobueno demo` "
+            "once to make the embedded one.",
+        )
+    async with _named(settings) if settings.database_url else _embedded() as urls:
+        db = Database.open(urls.app)
+        try:
+            await db.check()
+            yield db
+        finally:
+            await db.close()
+
+
+@asynccontextmanager
+async def _named(settings: Settings) -> AsyncIterator[Urls]:
+    url = settings.database_url or ""
+    yield Urls(app=url, owner=settings.database_owner_url or url)
+
+
+@asynccontextmanager
+async def _embedded() -> AsyncIterator[Urls]:
+    server = await embedded.start()
+    try:
+        yield Urls(app=server.url, owner=server.owner_url)
+    finally:
+        await embedded.stop(server)

@@ -1,0 +1,106 @@
+"""The app as a process of its own, so that it can be killed like one."""
+
+import asyncio
+import re
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from bot.demo.errors import DemoFailed
+
+START_SECONDS = 30.0
+STOP_SECONDS = 12.0
+LISTENING = re.compile(rb"listening on (http://\S+)")
+
+
+class Child:
+    """A running `vistobueno dev`: where it listens, and how to end it."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.url = ""
+        self._said: list[str] = []
+        self._listening = asyncio.Event()
+        self._relaying = asyncio.create_task(self._relay(), name="demo child's stderr")
+
+    @classmethod
+    async def start(cls, environ: Mapping[str, str]) -> "Child":
+        """Start one; it answers and is ready for work. Raises DemoFailed."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bot.cli",
+            "dev",
+            env=dict(environ),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is for the demo, which then ends its child
+        )
+        child = cls(process)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await child._answers()
+        except TimeoutError as error:
+            await child.kill()
+            raise DemoFailed(
+                f"The app was not ready within {START_SECONDS:g} s.{child._last_words()}"
+            ) from error
+        return child
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        await self._relaying
+
+    async def stop(self) -> None:
+        """Ask it to end, and end it if it does not."""
+        if self._process.returncode is None:
+            self._process.terminate()
+            try:
+                await asyncio.wait_for(self._process.wait(), STOP_SECONDS)
+            except TimeoutError:
+                self._process.kill()
+        await self.kill()
+
+    async def ended(self) -> None:
+        """Return when it has ended by itself."""
+        await self._process.wait()
+
+    async def _answers(self) -> None:
+        ended = asyncio.create_task(self._process.wait())
+        listening = asyncio.create_task(self._listening.wait())
+        await asyncio.wait({ended, listening}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._listening.is_set():
+            listening.cancel()
+            await self._relaying
+            raise DemoFailed(f"The app could not start.{self._last_words()}")
+        ended.cancel()
+
+    async def _relay(self) -> None:
+        """Pass on what it says, and keep the last lines for an error."""
+        assert self._process.stderr is not None
+        async for line in self._process.stderr:
+            found = LISTENING.search(line)
+            if found:
+                self.url = found[1].decode()
+                self._listening.set()
+                continue
+            text = line.decode(errors="replace").rstrip()
+            self._said = [*self._said[-20:], text]
+            print(text, file=sys.stderr, flush=True)
+
+    def _last_words(self) -> str:
+        return f" It said: {self._said[-1]}" if self._said else ""
+
+
+@asynccontextmanager
+async def running(environ: Mapping[str, str]) -> AsyncIterator[Child]:
+    """A child that is stopped at the end."""
+    child = await Child.start(environ)
+    try:
+        yield child
+    finally:
+        await child.stop()

@@ -1,0 +1,112 @@
+"""The demo's surroundings: database, shop, refund provider, sandbox Slack, and a model to ask."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from agent.model import ModelError
+from agent.tools.shop.provider import RefundProvider
+from agent.tools.shop.seed import NotOurShop, create_shop
+from bot.databases import Urls
+from bot.demo.errors import DemoFailed
+from bot.demo.model import respond
+from bot.process import listen, serve
+from bot.sandbox import Sandbox
+from bot.sandbox.model_api import create_model_api
+from bot.settings import Settings
+from store import embedded
+from store.engine import migrate
+from store.scratch import scratch_database
+
+LOCAL = "127.0.0.1"
+SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
+
+
+@dataclass(frozen=True)
+class World:
+    """All that the app needs around it; `environ` is what it is started with."""
+
+    urls: Urls
+    sandbox: Sandbox
+    provider: RefundProvider
+    model: str
+    environ: Mapping[str, str]
+
+
+@asynccontextmanager
+async def open_world(settings: Settings, *, port: int, own_database: bool) -> AsyncIterator[World]:
+    """Start everything but the app; with `own_database`, on an empty database if it is the embedded server's.
+
+    The sandbox listens on `port`. Raises DemoFailed, EmbeddedError or StoreError, each one sentence.
+    """
+    async with AsyncExitStack() as stack:
+        urls = await stack.enter_async_context(_database(settings, own_database))
+        await migrate(urls.owner)
+        try:
+            await create_shop(urls.owner)
+        except NotOurShop as error:
+            raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
+        provider = await stack.enter_async_context(RefundProvider.start())
+        sandbox = await _start_sandbox(port)
+        stack.push_async_callback(sandbox.stop)
+        environ = _environ(settings, urls, sandbox, provider)
+        if settings.has_model:
+            model = settings.model or "the model of the policy file"
+        else:
+            model = SCRIPTED
+            environ["ANTHROPIC_BASE_URL"] = await stack.enter_async_context(_scripted_model())
+            environ["ANTHROPIC_API_KEY"] = "scripted"
+        yield World(urls, sandbox, provider, model, environ)
+
+
+async def _start_sandbox(port: int) -> Sandbox:
+    listen(LOCAL, port).close()  # a sentence, instead of an error of the server
+    return await Sandbox.start(port=port)
+
+
+def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:
+    app = sandbox.workspace.app
+    environ = {**os.environ, "LOG_LEVEL": os.environ.get("LOG_LEVEL", "ERROR")}
+    environ.pop("SLACK_APP_TOKEN", None)
+    return environ | {
+        "DATABASE_URL": urls.app,
+        "DATABASE_OWNER_URL": urls.owner,
+        "SLACK_BOT_TOKEN": app.bot_token,
+        "SLACK_SIGNING_SECRET": app.signing_secret,
+        "SLACK_API_URL": sandbox.api_url,
+        "SHOP_PROVIDER_URL": provider.url,
+        "PORT": "0",
+    }
+
+
+@asynccontextmanager
+async def _database(settings: Settings, own_database: bool) -> AsyncIterator[Urls]:
+    if settings.database_url is not None:
+        yield Urls(settings.database_url, settings.database_owner_url or settings.database_url)
+        return
+    server = await embedded.start()
+    try:
+        if own_database:
+            async with scratch_database(server) as (app, owner):
+                yield Urls(app, owner)
+        else:
+            yield Urls(server.url, server.owner_url)
+    finally:
+        await embedded.stop(server)
+
+
+@asynccontextmanager
+async def _scripted_model() -> AsyncIterator[str]:
+    """The URL of a server that speaks the model's API and answers by the demo's rules."""
+    stop = asyncio.Event()
+    with listen(LOCAL, 0) as listening:
+        url = f"http://{LOCAL}:{listening.getsockname()[1]}"
+        api = create_model_api(respond, faults=(ModelError,))
+        serving = asyncio.create_task(serve(api, listening, stop), name="scripted model")
+        try:
+            yield url
+        finally:
+            stop.set()
+            await serving

@@ -1,0 +1,70 @@
+"""Whether this process can do its work: each check with its reason, for GET /readyz."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from slack_sdk.errors import SlackApiError
+
+from agent.usercode import UserCode
+from bot.slack import UNREACHABLE, Slack, error_code
+from store.engine import Database
+from store.errors import DatabaseUnavailable, NotMigrated, ServerTooOld, StoreError
+
+TOKEN_SECONDS = 30.0  # how long a good answer of auth.test counts
+
+
+@dataclass(frozen=True)
+class Check:
+    """One part: fine, or why not."""
+
+    ok: bool
+    error: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"ok": true}` or `{"ok": false, "error": …}`."""
+        return {"ok": self.ok} if self.error is None else {"ok": self.ok, "error": self.error}
+
+
+GOOD = Check(True)
+
+
+class Health:
+    """Asks the parts of a process how they are."""
+
+    def __init__(self, db: Database, slack: Slack, user_code: UserCode) -> None:
+        self._db = db
+        self._slack = slack
+        self._user_code = user_code
+        self._token_good_until = 0.0
+
+    async def checks(self) -> dict[str, Check]:
+        """Every check by name: database, migrations, slack, user_code."""
+        (database, migrations), slack = await asyncio.gather(self._database(), self._slack_token())
+        health = self._user_code.health()
+        user_code = GOOD if health.ok else Check(False, health.reason)
+        return {"database": database, "migrations": migrations, "slack": slack, "user_code": user_code}
+
+    async def _database(self) -> tuple[Check, Check]:
+        try:
+            await self._db.check()
+        except (NotMigrated, ServerTooOld) as error:
+            return GOOD, Check(False, str(error))
+        except DatabaseUnavailable as error:
+            return Check(False, str(error)), Check(False, "the database cannot be asked")
+        except StoreError as error:
+            return Check(False, str(error)), Check(False, "the database did not answer")
+        return GOOD, GOOD
+
+    async def _slack_token(self) -> Check:
+        if time.monotonic() < self._token_good_until:
+            return GOOD
+        try:
+            await self._slack.quick.auth_test()
+        except SlackApiError as error:
+            return Check(False, f"Slack does not take the token: {error_code(error)}")
+        except UNREACHABLE as error:
+            return Check(False, f"Slack does not answer ({type(error).__name__})")
+        self._token_good_until = time.monotonic() + TOKEN_SECONDS
+        return GOOD

@@ -1,0 +1,143 @@
+"""Slack user → Person, from the directory table; whoever is not surely a colleague is Nobody."""
+
+import asyncio
+import unicodedata
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import aiohttp
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from agent.policy import Person, Policy
+from bot.tasks import Tasks
+from store import directory
+from store.engine import Database
+from store.records import DirectoryUser
+
+log = structlog.get_logger(__name__)
+
+FRESH_SECONDS = 300.0
+REFRESH_SECONDS = 1.0
+LONGEST_NAME = 80
+UNKNOWN_TO_SLACK = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
+
+# bot, guest, stranger (of another workspace), deleted and unknown are final; unreachable means press again
+Why = Literal["bot", "guest", "stranger", "deleted", "unknown", "unreachable"]
+
+
+@dataclass(frozen=True)
+class Nobody:
+    """A Slack user who decides nothing, and why."""
+
+    team_id: str
+    user_id: str
+    why: Why
+    name: str = ""
+
+
+class Directory:
+    """Who a Slack user is now: the table while it is young, Slack when it is not."""
+
+    def __init__(
+        self, *, db: Database, slack: AsyncWebClient, policy: Policy, team_id: str, tasks: Tasks
+    ) -> None:
+        self._db = db
+        self._slack = slack
+        self._policy = policy
+        self._team_id = team_id
+        self._tasks = tasks
+        self._asking: dict[str, asyncio.Task[DirectoryUser | None]] = {}
+
+    async def person(self, team_id: str, user_id: str) -> Person | Nobody:
+        """The person with the roles they have now, or Nobody.
+
+        A row younger than 5 min counts as it is; an older one is refreshed within 1 s, or Nobody is
+        "unreachable": the answer of Slack is then stored when it comes, so pressing again can work.
+        """
+        if team_id != self._team_id:
+            return Nobody(team_id, user_id, "stranger")
+        user = await directory.read_user(self._db, team_id, user_id)
+        if user is None or user.age > FRESH_SECONDS:
+            try:
+                user = await self._refreshed(user_id)
+            except (TimeoutError, SlackApiError, aiohttp.ClientError) as error:
+                log.warning("the directory could not be refreshed", user=user_id, error=_reason(error))
+                return Nobody(team_id, user_id, "unreachable")
+        if user is None:
+            return Nobody(team_id, user_id, "unknown")
+        return self._judged(user)
+
+    async def colleague_name(self, team_id: str, user_id: str) -> str:
+        """A name to show for somebody, as fresh as the table has it; the user id when it has none."""
+        user = await directory.read_user(self._db, team_id, user_id)
+        return user.name if user is not None else user_id
+
+    def _judged(self, user: DirectoryUser) -> Person | Nobody:
+        why = _why_not(user)
+        if why is not None:
+            return Nobody(user.team_id, user.user_id, why, user.name)
+        roles = self._policy.roles_of(user.team_id, user.user_id)
+        return Person(user.team_id, user.user_id, user.name, roles)
+
+    async def _refreshed(self, user_id: str) -> DirectoryUser | None:
+        """Ask Slack once for all who wait for the same person; raises TimeoutError after 1 s."""
+        asking = self._asking.get(user_id)
+        if asking is None:
+            asking = self._tasks.start(self._ask(user_id), name="directory refresh")
+            self._asking[user_id] = asking
+            asking.add_done_callback(lambda _: self._asking.pop(user_id, None))
+        return await asyncio.wait_for(asyncio.shield(asking), REFRESH_SECONDS)
+
+    async def _ask(self, user_id: str) -> DirectoryUser | None:
+        user = await self._fetch(user_id)
+        if user is not None:
+            await directory.save_user(self._db, user)
+        return user
+
+    async def _fetch(self, user_id: str) -> DirectoryUser | None:
+        try:
+            response = await self._slack.users_info(user=user_id)
+        except SlackApiError as error:
+            if error.response.get("error") in UNKNOWN_TO_SLACK:
+                return None
+            raise
+        return read_user(response["user"], self._team_id)
+
+
+def read_user(user: dict[str, Any], home_team: str) -> DirectoryUser:
+    """A directory row from the `user` of users.info (docs.slack.dev/reference/objects/user-object)."""
+    profile = user.get("profile") or {}
+    names = (profile.get("display_name"), user.get("real_name"), profile.get("real_name"), user.get("name"))
+    team_id = user.get("team_id") or profile.get("team") or home_team
+    return DirectoryUser(
+        team_id=home_team,
+        user_id=user["id"],
+        name=clean_name(next(filter(None, names), "")) or user["id"],
+        is_bot=bool(user.get("is_bot") or user.get("is_workflow_bot") or user["id"] == "USLACKBOT"),
+        deleted=bool(user.get("deleted")),
+        restricted=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
+        stranger=bool(user.get("is_stranger")) or team_id != home_team,
+        age=0.0,
+    )
+
+
+def clean_name(name: str) -> str:
+    """A display name without control, format or direction marks, in one line, cut to 80 characters."""
+    visible = "".join(" " if unicodedata.category(char)[0] in "CZ" else char for char in name)
+    return " ".join(visible.split())[:LONGEST_NAME]
+
+
+def _why_not(user: DirectoryUser) -> Why | None:
+    if user.stranger:
+        return "stranger"
+    if user.deleted:
+        return "deleted"
+    if user.is_bot:
+        return "bot"
+    return "guest" if user.restricted else None
+
+
+def _reason(error: BaseException) -> str:
+    return str(error.response.get("error")) if isinstance(error, SlackApiError) else type(error).__name__

@@ -1,0 +1,29 @@
+"""The Approve button: record the decision, answer Slack, then tell the person."""
+
+from typing import Any
+
+from slack_bolt.async_app import AsyncAck, AsyncApp
+
+from bot.after import AfterAnswer
+from bot.blocks.card import Action
+from bot.bot import Bot
+from bot.deciding import Outcome, decide_as, sentence
+from bot.payloads import Click, read_click
+from bot.private import Place
+
+
+def register(app: AsyncApp, bot: Bot) -> None:
+    """Listen to Approve, in a message, a modal or App Home."""
+
+    async def approve(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
+        click = read_click(body)
+        outcome = await bot.durably(decide_as(bot, click, "approve"))
+        after.do(tell_outcome, bot, click, outcome)
+        await ack()
+
+    app.action(Action.APPROVE)(approve)
+
+
+async def tell_outcome(bot: Bot, click: Click, outcome: Outcome) -> None:
+    """Tell the person who clicked what became of it."""
+    await bot.private.tell(Place.of_click(click), await sentence(bot, outcome, click.user_id))

@@ -1,0 +1,66 @@
+"""What GET /metrics counts: acks by kind and time, decisions, refused clicks, and the backlog."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+ACK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
+
+
+class Metrics:
+    """The counters of one process, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._acks = Histogram(
+            "vistobueno_ack_seconds",
+            "Time from a request of Slack to its answer, by kind and HTTP status.",
+            ["kind", "status"],
+            buckets=ACK_BUCKETS,
+            registry=self._registry,
+        )
+        self._decisions = Counter(
+            "vistobueno_decisions", "Recorded decisions, by verdict.", ["verdict"], registry=self._registry
+        )
+        self._refused = Counter(
+            "vistobueno_refused_clicks",
+            "Clicks that changed nothing, by reason.",
+            ["why"],
+            registry=self._registry,
+        )
+        self._last_request = Gauge(
+            "vistobueno_last_slack_request_timestamp_seconds",
+            "When the last signed request of Slack came in, in seconds since 1970; 0 before the first.",
+            registry=self._registry,
+        )
+        self._behind = Gauge(
+            "vistobueno_cards_behind", "Copies of cards that do not show their row.", registry=self._registry
+        )
+        self._pending = Gauge(
+            "vistobueno_approvals_pending", "Approvals that wait for people.", registry=self._registry
+        )
+
+    def ack(self, kind: str, status: int, seconds: float) -> None:
+        """A request of Slack was answered."""
+        self._acks.labels(kind, str(status)).observe(seconds)
+
+    def request(self) -> None:
+        """A signed request of Slack came in."""
+        self._last_request.set(time.time())
+
+    def decision(self, verdict: str) -> None:
+        """A decision was recorded."""
+        self._decisions.labels(verdict).inc()
+
+    def refused(self, why: str) -> None:
+        """A click changed nothing."""
+        self._refused.labels(why).inc()
+
+    def backlog(self, *, cards_behind: int, approvals_pending: int) -> None:
+        """What waits in the database now."""
+        self._behind.set(cards_behind)
+        self._pending.set(approvals_pending)
+
+    def text(self) -> bytes:
+        """All of it in the format that Prometheus reads."""
+        return generate_latest(self._registry)

@@ -1,0 +1,263 @@
+"""Slack's JSON as frozen typed values; what it does not know it refuses, and no dict of Slack passes it.
+
+The shapes: https://docs.slack.dev/reference/interaction-payloads and https://docs.slack.dev/reference/events
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from bot.blocks.card import Action
+from bot.blocks.modals import Callback
+from bot.blocks.target import Target
+from bot.fields import FormValues
+from bot.slack_json import Body, UnknownPayload, at, expect, maybe, need, state_values, unknown
+
+__all__ = [
+    "Click",
+    "Command",
+    "DirectMessage",
+    "HomeOpened",
+    "Mention",
+    "Submission",
+    "UnknownPayload",
+    "read_click",
+    "read_command",
+    "read_home_opened",
+    "read_message",
+    "read_submission",
+    "state_values",
+]
+
+Verb = Literal["approve", "edit", "reject"]
+
+_VERBS: Mapping[str, Verb] = {Action.APPROVE: "approve", Action.EDIT: "edit", Action.REJECT: "reject"}
+_SUBMITTED = frozenset({Callback.EDIT, Callback.CONFIRM, Callback.REJECT})
+# subtypes of a message with which a person still says something new; all others are edits, joins, bots …
+_SAID = frozenset({None, "file_share", "thread_broadcast"})
+
+
+@dataclass(frozen=True)
+class Click:
+    """A press of one of a card's buttons, in a message, a modal or App Home.
+
+    `user_team_id` is the clicker's own workspace. A click in a view has no channel, message or response_url;
+    one in an ephemeral message can be answered by `response_url` only.
+    """
+
+    team_id: str
+    user_id: str
+    user_team_id: str
+    user_name: str
+    approval_id: str
+    revision: int
+    verb: Verb
+    trigger_id: str
+    channel_id: str | None
+    message_ts: str | None
+    view_id: str | None
+    view_hash: str | None
+    response_url: str | None
+    action_ts: str
+    is_ephemeral: bool
+
+    @property
+    def target(self) -> Target:
+        """What was on the screen."""
+        return Target(self.approval_id, self.revision)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submitted window; `values` are what its inputs hold, by block id."""
+
+    callback_id: Callback
+    view_id: str
+    view_hash: str
+    target: Target
+    values: FormValues
+    team_id: str
+    user_id: str
+    user_team_id: str
+    user_name: str
+    trigger_id: str | None
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A message in a channel that mentions the bot; `text` is without the mention and without entities."""
+
+    event_id: str
+    team_id: str
+    channel_id: str
+    user_id: str
+    user_team_id: str
+    text: str
+    ts: str
+    thread_ts: str | None
+    is_ext_shared: bool
+
+
+@dataclass(frozen=True)
+class DirectMessage(Mention):
+    """A message to the bot alone."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A slash command: its first word in lower case ("" without one) and the rest."""
+
+    team_id: str
+    user_id: str
+    user_name: str
+    channel_id: str
+    word: str
+    argument: str
+    trigger_id: str
+    response_url: str
+
+
+@dataclass(frozen=True)
+class HomeOpened:
+    """Somebody looks at the bot's Home tab."""
+
+    team_id: str
+    user_id: str
+    channel_id: str
+
+
+def read_click(body: Body) -> Click:
+    """The click of a block_actions payload; UnknownPayload for a button that is not a card's."""
+    expect(body, "block_actions")
+    verb = _VERBS.get(need(body, "actions", 0, "action_id"))
+    target = Target.read(need(body, "actions", 0, "value"))
+    if len(body["actions"]) != 1 or verb is None or target is None:
+        raise unknown(body, "a button that is not a card's")
+    return Click(
+        **_clicker(body),
+        approval_id=target.approval_id,
+        revision=target.revision,
+        verb=verb,
+        trigger_id=need(body, "trigger_id"),
+        channel_id=maybe(body, "container", "channel_id") or maybe(body, "channel", "id"),
+        message_ts=maybe(body, "container", "message_ts") or maybe(body, "message", "ts"),
+        view_id=maybe(body, "view", "id"),
+        view_hash=maybe(body, "view", "hash"),
+        response_url=maybe(body, "response_url"),
+        action_ts=need(body, "actions", 0, "action_ts"),
+        is_ephemeral=at(body, "container", "is_ephemeral") is True,
+    )
+
+
+def read_submission(body: Body) -> Submission:
+    """The submission of one of our windows."""
+    expect(body, "view_submission")
+    callback_id = need(body, "view", "callback_id")
+    target = Target.read(need(body, "view", "private_metadata"))
+    if callback_id not in _SUBMITTED or target is None:
+        raise unknown(body, "a window that is not ours")
+    return Submission(
+        callback_id=Callback(callback_id),
+        view_id=need(body, "view", "id"),
+        view_hash=maybe(body, "view", "hash") or "",
+        target=target,
+        values=state_values(body),
+        trigger_id=maybe(body, "trigger_id"),
+        **_clicker(body),
+    )
+
+
+def read_message(body: Body, bot_user_id: str) -> Mention | DirectMessage | None:
+    """What a person said to the bot; None for messages of bots, edits, and what was not said to it."""
+    expect(body, "event_callback")
+    if not _is_said_by_a_person(body, bot_user_id):
+        return None
+    channel_id = need(body, "event", "channel")
+    match at(body, "event", "type"):
+        case "app_mention" if not channel_id.startswith("D"):
+            made: type[Mention] = Mention
+        case "message" if at(body, "event", "channel_type") == "im":
+            made = DirectMessage
+        case _:
+            return None
+    team_id = _event_team(body)
+    return made(
+        event_id=need(body, "event_id"),
+        team_id=team_id,
+        channel_id=channel_id,
+        user_id=need(body, "event", "user"),
+        user_team_id=maybe(body, "event", "user_team") or maybe(body, "event", "team") or team_id,
+        text=_said(at(body, "event", "text") or "", bot_user_id),
+        ts=need(body, "event", "ts"),
+        thread_ts=maybe(body, "event", "thread_ts"),
+        is_ext_shared=at(body, "is_ext_shared_channel") is True,
+    )
+
+
+def read_command(body: Body) -> Command:
+    """The slash command of a form that Bolt has decoded."""
+    if "command" not in body:
+        raise unknown(body, "no command")
+    text = at(body, "text") or ""
+    word, _, argument = text.strip().partition(" ")
+    return Command(
+        team_id=need(body, "team_id"),
+        user_id=need(body, "user_id"),
+        user_name=maybe(body, "user_name") or "",
+        channel_id=need(body, "channel_id"),
+        word=word.lower(),
+        argument=argument.strip(),
+        trigger_id=need(body, "trigger_id"),
+        response_url=need(body, "response_url"),
+    )
+
+
+def read_home_opened(body: Body) -> HomeOpened | None:
+    """Who opened the Home tab; None for the bot's other tabs."""
+    expect(body, "event_callback")
+    if at(body, "event", "type") != "app_home_opened":
+        raise unknown(body, "no app_home_opened")
+    if at(body, "event", "tab") != "home":
+        return None
+    return HomeOpened(_event_team(body), need(body, "event", "user"), need(body, "event", "channel"))
+
+
+def _is_said_by_a_person(body: Body, bot_user_id: str) -> bool:
+    event = at(body, "event")
+    if not isinstance(event, Mapping):
+        raise unknown(body, "no event")
+    return (
+        event.get("subtype") in _SAID
+        and not event.get("bot_id")
+        and not event.get("bot_profile")
+        and not event.get("hidden")
+        and "edited" not in event
+        and event.get("user") not in {None, bot_user_id}
+    )
+
+
+def _said(text: str, bot_user_id: str) -> str:
+    # https://docs.slack.dev/messaging/formatting-message-text#escaping: exactly three entities
+    without = re.sub(rf"[ \t]*<@{re.escape(bot_user_id)}(?:\|[^>]*)?>[ \t]*", " ", text)
+    return without.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
+
+
+def _event_team(body: Body) -> str:
+    # in an org-wide installation the outer team can be null
+    return (
+        maybe(body, "team_id") or maybe(body, "authorizations", 0, "team_id") or need(body, "event", "team")
+    )
+
+
+def _clicker(body: Body) -> dict[str, Any]:
+    user_team_id = maybe(body, "user", "team_id")
+    team_id = maybe(body, "team", "id") or user_team_id
+    if team_id is None:
+        raise unknown(body, "no team")
+    return {
+        "team_id": team_id,
+        "user_id": need(body, "user", "id"),
+        "user_team_id": user_team_id or team_id,
+        "user_name": maybe(body, "user", "username") or maybe(body, "user", "name") or "",
+    }

@@ -1,0 +1,89 @@
+"""Sentences for one person: where they clicked if possible, else in the channel, else as a DM."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import structlog
+from slack_sdk.errors import SlackApiError
+
+from bot.blocks.bounded import Message
+from bot.payloads import Click
+from bot.slack import UNREACHABLE, Slack, error_code
+
+log = structlog.get_logger(__name__)
+
+REMEMBERED = 10_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one person can be told something; `key` is the same for every delivery of the same click."""
+
+    user_id: str
+    channel_id: str | None = None
+    thread_ts: str | None = None
+    response_url: str | None = None
+    key: tuple[str, ...] | None = None
+
+    @classmethod
+    def of_click(cls, click: Click) -> "Place":
+        """Where the person clicked."""
+        where = click.message_ts or click.view_id or ""
+        key = (click.user_team_id, click.user_id, where, click.verb, click.action_ts)
+        return cls(click.user_id, click.channel_id, None, click.response_url, key)
+
+
+class PrivateAnswers:
+    """Tells people what became of what they did, at most once for a click.
+
+    The memory of clicks is this process's: Slack delivers a click once, and a copy that another process gets
+    tells the person the same again, which is no harm.
+    """
+
+    def __init__(self, slack: Slack) -> None:
+        self._slack = slack
+        self._told: OrderedDict[tuple[str, ...], None] = OrderedDict()
+
+    async def tell(self, place: Place, message: Message) -> None:
+        """Tell the person; when no way works, the log says so."""
+        if place.key is not None and not self._first(place.key):
+            return
+        for way in (self._by_response_url, self._in_channel, self._as_dm):
+            try:
+                if await way(place, message):
+                    return
+            except SlackApiError as error:
+                log.info("a private answer went another way", way=way.__name__, error=error_code(error))
+            except UNREACHABLE as error:
+                log.info("a private answer went another way", way=way.__name__, error=type(error).__name__)
+        log.warning("a private answer could not be given", user=place.user_id)
+
+    def _first(self, key: tuple[str, ...]) -> bool:
+        if key in self._told:
+            return False
+        self._told[key] = None
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+        return True
+
+    async def _by_response_url(self, place: Place, message: Message) -> bool:
+        if place.response_url is None:
+            return False
+        body = {"response_type": "ephemeral", "replace_original": False, **message.arguments()}
+        async with self._slack.session.post(
+            place.response_url, json=body, proxy=self._slack.once.proxy
+        ) as response:
+            return response.status == 200
+
+    async def _in_channel(self, place: Place, message: Message) -> bool:
+        if place.channel_id is None or place.channel_id.startswith("D"):
+            return False
+        await self._slack.once.chat_postEphemeral(
+            channel=place.channel_id, user=place.user_id, thread_ts=place.thread_ts, **message.arguments()
+        )
+        return True
+
+    async def _as_dm(self, place: Place, message: Message) -> bool:
+        opened = await self._slack.once.conversations_open(users=place.user_id)
+        await self._slack.once.chat_postMessage(channel=opened["channel"]["id"], **message.arguments())
+        return True

@@ -1,0 +1,223 @@
+"""Makes every copy of a card match its row, and posts the notices: claims one, renders it, records it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import uuid4
+
+import structlog
+from slack_sdk.errors import SlackApiError
+
+from agent.house import House
+from agent.tool import Risk
+from bot.blocks.bounded import Message
+from bot.blocks.card import CardContext, card, plain_card
+from bot.blocks.notices import NoticeKind, approvals_of, notice
+from bot.forms import field_titles
+from bot.posting import GONE, Fault, Render, first_accepted
+from bot.slack import UNREACHABLE, Slack, Team, message_link
+from bot.texts import Texts
+from bot.wake import Wake
+from store import approvals, cards, notices, runs
+from store.errors import StoreError
+from store.records import Approval, Card, Notice
+
+log = structlog.get_logger(__name__)
+
+LEASE_SECONDS = 20.0  # longer than two calls of Slack that are given up after 8 s
+LANES = 4  # cards on their way at once: one slow channel must not hold up the others
+LAST_NOTICE_FAILURE = 15  # about 40 minutes
+
+
+class SlackPublisher:
+    """The Publisher of agent/worker.py; safe to run in many processes at once."""
+
+    def __init__(
+        self, house: House, slack: Slack, team: Team, texts: Texts, *, name: str, wake: Wake
+    ) -> None:
+        """`wake` is called when it is time to try again what failed."""
+        self._wake = wake
+        self._house = house
+        self._slack = slack
+        self._team = team
+        self._texts = texts
+        self.name = name
+
+    async def publish_cards(self) -> int:
+        """Post or update every copy that is behind its row; returns how many were made to match."""
+        first = await self._claim_card()
+        if first is None:
+            return 0
+        return sum(await asyncio.gather(self._lane(first), *(self._lane() for _ in range(LANES - 1))))
+
+    async def publish_notices(self) -> int:
+        """Post what waits to be said, in order; returns how many were posted."""
+        posted = 0
+        while (claimed := await self._claim_notice()) is not None:
+            posted += await self._publish_notice(claimed)
+        return posted
+
+    async def card_of(self, approval: Approval) -> Message:
+        """The card as it would be posted now, for one person's eyes."""
+        return card(approval, await self._context(approval))
+
+    async def close(self) -> None:
+        """Nothing is kept between two rounds; the Slack clients belong to whoever made them."""
+
+    async def _claim_card(self) -> Card | None:
+        return await cards.claim_behind(
+            self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS
+        )
+
+    async def _claim_notice(self) -> Notice | None:
+        return await notices.claim(self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS)
+
+    async def _lane(self, claimed: Card | None = None) -> int:
+        made = 0
+        try:
+            claimed = claimed or await self._claim_card()
+            while claimed is not None:
+                made += await self._publish_card(claimed)
+                claimed = await self._claim_card()
+        except StoreError as error:  # the other lanes finish what they hold; the next round tries again
+            log.warning("publishing stopped", error=str(error))
+        return made
+
+    async def _publish_card(self, claimed: Card) -> bool:
+        """Make one copy match its row; a fault is stored with the time to try again."""
+        approval = await approvals.read(self._house.db, claimed.approval_id)
+        assert approval is not None, "a card belongs to an approval"
+        context = await self._context(approval)
+        try:
+            if claimed.ts is None or claimed.channel_id is None:
+                await self._post_card(claimed, approval, context)
+            else:
+                await self._update_card(claimed, approval, context, claimed.channel_id, claimed.ts)
+        except (SlackApiError, *UNREACHABLE) as error:
+            fault = Fault.of(error)
+            if fault.code in GONE and claimed.ts is not None:
+                log.warning("a card is gone, posting it again", approval=approval.id, error=fault.code)
+                await cards.lost(self._house.db, claimed.id, _token(claimed))
+                return False
+            return await self._card_failed(claimed, fault)
+        return True
+
+    async def _post_card(self, claimed: Card, approval: Approval, context: CardContext) -> None:
+        channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")
+
+        async def post(message: Message) -> Any:
+            return await self._slack.once.chat_postMessage(
+                channel=channel, unfurl_links=False, unfurl_media=False, **message.arguments()
+            )
+
+        answer = await first_accepted(post, _forms_of(approval, context, mention=True))
+        await self._card_shown(claimed, approval, answer["channel"], answer["ts"])
+
+    async def _update_card(
+        self, claimed: Card, approval: Approval, context: CardContext, channel: str, ts: str
+    ) -> None:
+        async def update(message: Message) -> Any:
+            return await self._slack.once.chat_update(channel=channel, ts=ts, **message.arguments())
+
+        await first_accepted(update, _forms_of(approval, context, mention=False))
+        await self._card_shown(claimed, approval, channel, ts)
+
+    async def _card_shown(self, claimed: Card, approval: Approval, channel: str, ts: str) -> None:
+        await cards.posted(
+            self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
+        )
+
+    async def _card_failed(self, claimed: Card, fault: Fault) -> bool:
+        retry_in = fault.retry_in(claimed.failures)
+        fault.log("a card cannot be published", retry_in, approval=claimed.approval_id, card=claimed.id)
+        await cards.failed(self._house.db, claimed.id, _token(claimed), error=fault.code, retry_in=retry_in)
+        self._wake.call_in(retry_in)
+        return False
+
+    async def _context(self, approval: Approval) -> CardContext:
+        db = self._house.db
+        tool = self._house.tools.get(approval.tool)
+        replaced = await approvals.read(db, approval.replaces) if approval.replaces else None
+        links = await self.links([i for i in (approval.replaces, approval.replaced_by) if i is not None])
+        conversation = approval.conversation
+        return CardContext(
+            texts=self._texts,
+            irreversible=tool is None or tool.risk is Risk.IRREVERSIBLE,
+            deciders=self._house.policy.users_of(approval.rule.approvers),
+            overlaps=tuple(await approvals.overlaps(db, approval)),
+            earlier_refusal=await approvals.earlier_refusal(db, approval),
+            replaced=replaced,
+            replaced_link=links.get(approval.replaces or ""),
+            replaced_by_link=links.get(approval.replaced_by or ""),
+            thread_link=conversation.thread_ts
+            and message_link(self._team, conversation.channel_id, conversation.thread_ts),
+            field_titles=field_titles(tool.input) if tool is not None else {},
+        )
+
+    async def links(self, approval_ids: Iterable[str]) -> Mapping[str, str]:
+        """Permalinks of the approvals' cards in channels, of those that are posted."""
+        found: dict[str, str] = {}
+        for approval_id in approval_ids:
+            for copy in await cards.of_approval(self._house.db, approval_id):
+                if copy.user_id is None and copy.channel_id is not None and copy.ts is not None:
+                    found.setdefault(approval_id, message_link(self._team, copy.channel_id, copy.ts))
+        return found
+
+    async def _publish_notice(self, claimed: Notice) -> bool:
+        try:
+            message = await self._render_notice(claimed)
+            channel, thread_ts = await self._place_of(claimed)
+            answer = await self._slack.once.chat_postMessage(
+                channel=channel,
+                thread_ts=thread_ts,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments(),
+            )
+        except (SlackApiError, *UNREACHABLE) as error:
+            return await self._notice_failed(claimed, Fault.of(error))
+        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"])
+        return True
+
+    async def _render_notice(self, claimed: Notice) -> Message:
+        rows = [await approvals.read(self._house.db, i) for i in approvals_of(claimed.kind, claimed.data)]
+        known: dict[str, Approval] = {row.id: row for row in rows if row is not None}
+        waits = claimed.kind == NoticeKind.RUN_RECEIVED
+        return notice(
+            claimed.kind,
+            claimed.data,
+            self._texts,
+            approvals=known,
+            in_the_way=await runs.in_the_way(self._house.db, claimed.data["run_id"]) if waits else None,
+            links=await self.links(known),
+        )
+
+    async def _place_of(self, claimed: Notice) -> tuple[str, str | None]:
+        if claimed.conversation is not None:
+            return claimed.conversation.channel_id, claimed.conversation.thread_ts
+        return await self._open_dm(claimed.user_id or ""), None
+
+    async def _notice_failed(self, claimed: Notice, fault: Fault) -> bool:
+        """Try it again later, but not for ever: what is posted after it in its thread waits for it."""
+        retry_in = None if claimed.failures >= LAST_NOTICE_FAILURE else fault.retry_in(claimed.failures)
+        fault.log("a notice cannot be posted", retry_in, kind=claimed.kind, notice=claimed.id)
+        await notices.failed(self._house.db, claimed, claimed.token, error=fault.code, retry_in=retry_in)
+        self._wake.call_in(retry_in or 0.0)
+        return False
+
+    async def _open_dm(self, user_id: str) -> str:
+        answer = await self._slack.once.conversations_open(users=user_id)
+        return str(answer["channel"]["id"])
+
+
+def _forms_of(approval: Approval, context: CardContext, *, mention: bool) -> tuple[Render, ...]:
+    return (
+        lambda: card(approval, context, mention=mention),
+        lambda: card(approval, context, mention=mention, table=False),
+        lambda: plain_card(approval, context, mention=mention),
+    )
+
+
+def _token(claimed: Card) -> str:
+    assert claimed.token is not None, "a claimed card has a token"
+    return claimed.token

@@ -1,0 +1,173 @@
+"""The one place for what a person is told about their click: one sentence, for nobody else to see."""
+
+from collections.abc import Mapping
+from typing import Literal, assert_never
+
+from agent.decide import Recorded, RefusalKind, Refused
+from bot.blocks import limits
+from bot.blocks.bounded import Message, sentence
+from bot.blocks.card import title
+from bot.blocks.people import deciding_roles, moment, roles, who
+from bot.blocks.phrases import Link, Phrase, fill, joined, words
+from bot.blocks.values import number_text
+from bot.texts import Texts
+from store.errors import (
+    DatabaseUnavailable,
+    NotMigrated,
+    ServerTooOld,
+    StatementRefused,
+    StoreError,
+    Unconfirmed,
+)
+from store.records import Approval
+from store.transitions import ApprovalStatus
+
+
+def recorded(recorded: Recorded, texts: Texts) -> Message:
+    """The decision counts, and whether further ones are needed."""
+    reply = texts.reply
+    named = words(title(recorded.approval), limits.LINE)
+    if recorded.verdict == "reject":
+        return sentence(fill(reply.rejected, title=named))
+    edited = recorded.verdict == "edit"
+    if not recorded.missing:
+        return sentence(fill(reply.edited if edited else reply.approved, title=named))
+    counted = reply.edit_counted if edited else reply.counted
+    n = number_text(recorded.missing, texts.locale)
+    return sentence(fill(counted.of(recorded.missing, texts.locale), title=named, n=n))
+
+
+def refused(refused: Refused, texts: Texts, *, user_id: str, current_link: str | None = None) -> Message:
+    """Why the click changed nothing.
+
+    `current_link` is the permalink of the card as it is now, or of the one that took its place.
+    """
+    said = _why(refused, texts, user_id)
+    points_on = refused.kind in {"stale_revision", "superseded", "decided", "draft_outdated", "draft_unknown"}
+    if current_link is not None and points_on:
+        said = joined([said, (Link(current_link, texts.reply.current_card),)])
+    return sentence(said)
+
+
+def _why(refused: Refused, texts: Texts, user_id: str) -> Phrase:
+    approval = refused.approval
+    if approval is None:
+        template = texts.reply.draft_unknown if refused.kind == "draft_unknown" else texts.reply.unknown
+        return fill(template)
+    match refused.kind:
+        case "decided":
+            return _decided(approval, texts, user_id)
+        case "cancelled" | "superseded" | "expired" as kind:
+            return _closed(approval, kind, texts)
+        case "not_an_approver":
+            return fill(texts.reply.not_an_approver, roles=roles(deciding_roles(approval)))
+        case "already_voted":
+            return _already_voted(approval, texts)
+        case "stale_revision":
+            return _stale(approval, texts)
+        case "draft_outdated":
+            return fill(texts.reply.draft_outdated, who=_first(approval, texts))
+        case "four_eyes" | "unknown" | "draft_unknown" | "tool_changed" as kind:
+            return fill(_plain(texts)[kind])
+        case _ as never:
+            assert_never(never)
+
+
+def _plain(texts: Texts) -> Mapping[RefusalKind, str]:
+    reply = texts.reply
+    return {
+        "four_eyes": reply.four_eyes,
+        "unknown": reply.unknown,
+        "draft_unknown": reply.draft_unknown,
+        "tool_changed": reply.tool_changed,
+    }
+
+
+def _closed(approval: Approval, kind: Literal["expired", "cancelled", "superseded"], texts: Texts) -> Phrase:
+    match kind:
+        case "cancelled":
+            return fill(texts.reply.cancelled)
+        case "superseded":
+            return fill(texts.reply.superseded)
+        case "expired":
+            undecided = approval.decided_at is None or approval.ended_at is None
+            when = approval.expires_at if undecided else approval.ended_at
+            return fill(texts.reply.expired, when=moment(when or approval.expires_at, texts))
+
+
+def _decided(approval: Approval, texts: Texts, user_id: str) -> Phrase:
+    reply, by = texts.reply, approval.decided_by
+    when = moment(approval.decided_at or approval.ended_at or approval.now, texts)
+    rejected = approval.status == ApprovalStatus.REJECTED
+    voters = [vote.person.user_id for vote in approval.votes]
+    if (by is not None and by.user_id == user_id) or user_id in voters:
+        return fill(reply.already_rejected_by_you if rejected else reply.already_approved_by_you, when=when)
+    return fill(reply.already_rejected if rejected else reply.already_approved, who=who(by, texts), when=when)
+
+
+def _already_voted(approval: Approval, texts: Texts) -> Phrase:
+    missing = approval.rule.quorum - len(approval.votes)
+    if missing < 1:
+        return fill(texts.reply.already_voted)
+    template = texts.reply.already_voted_missing.of(missing, texts.locale)
+    return fill(template, n=number_text(missing, texts.locale))
+
+
+def _stale(approval: Approval, texts: Texts) -> Phrase:
+    if approval.author is None:
+        return fill(texts.reply.stale_unnamed)
+    return fill(texts.reply.stale, who=who(approval.author, texts))
+
+
+def _first(approval: Approval, texts: Texts) -> Phrase:
+    first = approval.decided_by or approval.author
+    return fill(texts.common.somebody) if first is None else who(first, texts)
+
+
+def store_error(error: StoreError, texts: Texts) -> Message:
+    """What a fault of the database means for the click: only an unconfirmed one may have been recorded."""
+    match error:
+        case Unconfirmed():
+            return sentence(fill(texts.reply.not_confirmed))
+        case NotMigrated() | ServerTooOld():
+            return sentence(fill(texts.reply.not_migrated))
+        case DatabaseUnavailable() | StatementRefused():
+            return sentence(fill(texts.reply.not_recorded))
+        case _:
+            # an error of the store that says nothing about what was recorded
+            return sentence(fill(texts.reply.not_confirmed))
+
+
+def stranger(texts: Texts) -> Message:
+    """A person of another workspace, a guest or a bot."""
+    return sentence(fill(texts.reply.stranger))
+
+
+def try_again(texts: Texts) -> Message:
+    """The person's rights could not be read in time, so nothing counts."""
+    return sentence(fill(texts.reply.try_again))
+
+
+def unreadable(texts: Texts) -> Message:
+    """A payload that is not known, like a button of another version."""
+    return sentence(fill(texts.reply.unreadable))
+
+
+def trigger_dead(texts: Texts) -> Message:
+    """Slack's trigger died before the window opened."""
+    return sentence(fill(texts.reply.trigger_dead))
+
+
+def cannot_preview(message: str, texts: Texts) -> Message:
+    """The tool's own code could not preview an edit; `message` is its words."""
+    return sentence(fill(texts.reply.cannot_preview, message=words(message, limits.OUTCOME)))
+
+
+def task_too_long(limit: int, texts: Texts) -> Message:
+    """A task of more than `limit` characters."""
+    return sentence(fill(texts.reply.task_too_long, n=number_text(limit, texts.locale)))
+
+
+def task_empty(texts: Texts) -> Message:
+    """A mention without a word beside it."""
+    return sentence(fill(texts.reply.task_empty))

@@ -1,0 +1,1 @@
+"""Slack's validation of blocks, views and messages, written from its documentation."""

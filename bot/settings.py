@@ -1,0 +1,182 @@
+"""The environment as frozen Settings: read once at start, refused in one sentence that names the variable."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from babel import Locale, UnknownLocaleError
+
+SLACK_API_URL = "https://slack.com/api/"
+DEFAULT_PORT = 3000
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+
+class SettingsError(Exception):
+    """A variable is missing or cannot be used: `variable` names it, the text says what to do."""
+
+    def __init__(self, variable: str, message: str) -> None:
+        self.variable = variable
+        super().__init__(message)
+
+
+@dataclass(frozen=True)
+class SlackSettings:
+    """What talking with Slack over HTTP needs."""
+
+    bot_token: str = field(repr=False)
+    signing_secret: str = field(repr=False)
+    api_url: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the environment says; None where a variable is unset or empty."""
+
+    database_url: str | None = field(default=None, repr=False)
+    database_owner_url: str | None = field(default=None, repr=False)
+    slack_bot_token: str | None = field(default=None, repr=False)
+    slack_signing_secret: str | None = field(default=None, repr=False)
+    slack_app_token: str | None = field(default=None, repr=False)
+    slack_api_url: str = SLACK_API_URL
+    anthropic_api_key: str | None = field(default=None, repr=False)
+    anthropic_base_url: str | None = None
+    model: str | None = None
+    policy: str = "policy.toml"
+    tools: str = "agent.tools:TOOLS"
+    locale: str = "en"
+    port: int | None = None
+    log_level: str = "INFO"
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str]) -> "Settings":
+        """Settings from the environment's variables; raises SettingsError for one that cannot be used."""
+        given = {name: value.strip() for name, value in environ.items() if value.strip()}
+        defaults = cls()
+        return cls(
+            database_url=_database_url(given, "DATABASE_URL"),
+            database_owner_url=_database_url(given, "DATABASE_OWNER_URL"),
+            slack_bot_token=_bot_token(given),
+            slack_signing_secret=given.get("SLACK_SIGNING_SECRET"),
+            slack_app_token=given.get("SLACK_APP_TOKEN"),
+            slack_api_url=_with_slash(_http_url(given, "SLACK_API_URL") or defaults.slack_api_url),
+            anthropic_api_key=given.get("ANTHROPIC_API_KEY"),
+            anthropic_base_url=_http_url(given, "ANTHROPIC_BASE_URL"),
+            model=given.get("VISTOBUENO_MODEL"),
+            policy=given.get("VISTOBUENO_POLICY", defaults.policy),
+            tools=_tools(given.get("VISTOBUENO_TOOLS", defaults.tools)),
+            locale=_locale(given.get("VISTOBUENO_LOCALE", defaults.locale)),
+            port=_port(given.get("PORT")),
+            log_level=_log_level(given.get("LOG_LEVEL", defaults.log_level)),
+        )
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model can be asked: a key is set, or another base URL than the provider's."""
+        return self.anthropic_api_key is not None or self.anthropic_base_url is not None
+
+    def require_database(self, command: str) -> str:
+        """The app's database URL; raises SettingsError when it is unset."""
+        if self.database_url is None:
+            raise SettingsError(
+                "DATABASE_URL",
+                f"`{command}` needs DATABASE_URL: set it to a PostgreSQL 14+ database "
+                "(postgresql://user:password@host:5432/name), or use `vistobueno dev`, which brings its own.",
+            )
+        return self.database_url
+
+    def require_slack(self, command: str) -> SlackSettings:
+        """Token, secret and URL of Slack; raises SettingsError naming the first that is missing."""
+        if self.slack_bot_token is None:
+            raise SettingsError(
+                "SLACK_BOT_TOKEN",
+                f"`{command}` needs SLACK_BOT_TOKEN: copy the Bot User OAuth Token (xoxb-…) "
+                "from your Slack app's page OAuth & Permissions.",
+            )
+        if self.slack_app_token is not None:
+            raise SettingsError(
+                "SLACK_APP_TOKEN",
+                "SLACK_APP_TOKEN asks for Socket Mode, which this version does not have yet: "
+                "unset it and give your Slack app the request URL https://…/slack/events.",
+            )
+        if self.slack_signing_secret is None:
+            raise SettingsError(
+                "SLACK_SIGNING_SECRET",
+                f"`{command}` needs SLACK_SIGNING_SECRET: "
+                "copy it from your Slack app's page Basic Information.",
+            )
+        return SlackSettings(self.slack_bot_token, self.slack_signing_secret, self.slack_api_url)
+
+    def require_model(self, command: str) -> None:
+        """Raise SettingsError when there is no model to ask."""
+        if not self.has_model:
+            raise SettingsError(
+                "ANTHROPIC_API_KEY",
+                f"`{command}` needs a model: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for a server "
+                "that speaks the same API (`vistobueno demo` needs neither).",
+            )
+
+
+def _database_url(given: Mapping[str, str], name: str) -> str | None:
+    url = given.get(name)
+    if url is not None and urlsplit(url).scheme not in {"postgres", "postgresql"}:
+        raise SettingsError(
+            name, f"{name} is not a PostgreSQL URL: write it as postgresql://user:password@host:5432/name."
+        )
+    return url
+
+
+def _http_url(given: Mapping[str, str], name: str) -> str | None:
+    url = given.get(name)
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        raise SettingsError(name, f"{name} is not a web address: write it as https://host/path.")
+    return url
+
+
+def _with_slash(url: str) -> str:
+    return url if url.endswith("/") else f"{url}/"
+
+
+def _bot_token(given: Mapping[str, str]) -> str | None:
+    token = given.get("SLACK_BOT_TOKEN")
+    if token is not None and token.startswith(("xapp-", "xoxp-")):
+        raise SettingsError(
+            "SLACK_BOT_TOKEN",
+            f"SLACK_BOT_TOKEN holds a token that begins with {token[:5]}: "
+            "copy the Bot User OAuth Token, which begins with xoxb-.",
+        )
+    return token
+
+
+def _tools(spec: str) -> str:
+    module, _, name = spec.partition(":")
+    if not module or not name:
+        raise SettingsError(
+            "VISTOBUENO_TOOLS", f"VISTOBUENO_TOOLS is {spec!r}: write it as package.module:NAME."
+        )
+    return spec
+
+
+def _locale(name: str) -> str:
+    try:
+        return str(Locale.parse(name.replace("-", "_")))
+    except (ValueError, UnknownLocaleError) as error:
+        raise SettingsError(
+            "VISTOBUENO_LOCALE", f"VISTOBUENO_LOCALE is {name!r}: write a language like en, en_GB or es."
+        ) from error
+
+
+def _port(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+        raise SettingsError("PORT", f"PORT is {text!r}: write a number from 0 to 65535.")
+    return int(text)
+
+
+def _log_level(text: str) -> str:
+    if text.upper() not in LOG_LEVELS:
+        raise SettingsError("LOG_LEVEL", f"LOG_LEVEL is {text!r}: write one of {', '.join(LOG_LEVELS)}.")
+    return text.upper()

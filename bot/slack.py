@@ -1,0 +1,141 @@
+"""Clients of Slack's Web API: one that retries, one that posts once, one that must answer within 2 s."""
+
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+from urllib.request import proxy_bypass
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry.async_handler import AsyncRetryHandler
+from slack_sdk.http_retry.builtin_async_handlers import (
+    AsyncConnectionErrorRetryHandler,
+    AsyncRateLimitErrorRetryHandler,
+    AsyncServerErrorRetryHandler,
+)
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.settings import SlackSettings
+
+PATIENT_SECONDS = 30.0
+ONCE_SECONDS = 8.0
+QUICK_SECONDS = 2.0
+UNREACHABLE = (aiohttp.ClientError, TimeoutError)
+"""What a call that got no answer raises; whether it was carried out is not known."""
+
+
+class SlackRefusedToken(Exception):
+    """Slack does not take the bot's token; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """The workspace the token belongs to, and who the bot is in it."""
+
+    team_id: str
+    url: str
+    bot_user_id: str
+    bot_id: str | None
+
+
+@dataclass(frozen=True)
+class Slack:
+    """The three clients, and a plain session for response URLs."""
+
+    patient: AsyncWebClient
+    """Retries after 429, server errors and lost connections: only for what may be done twice."""
+    once: AsyncWebClient
+    """Never retries, 8 s: a lost answer of chat.postMessage must not become two messages."""
+    quick: AsyncWebClient
+    """Never retries and gives up after 2 s: for what a person waits for."""
+    session: aiohttp.ClientSession
+
+    async def team(self) -> Team:
+        """Who the token is (auth.test); raises SlackRefusedToken or one of UNREACHABLE."""
+        try:
+            answer = await self.patient.auth_test()
+        except SlackApiError as error:
+            raise SlackRefusedToken(
+                f"Slack does not take SLACK_BOT_TOKEN ({error_code(error)}): copy the Bot User OAuth Token "
+                "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
+            ) from error
+        return Team(answer["team_id"], answer["url"], answer["user_id"], answer.get("bot_id"))
+
+
+@asynccontextmanager
+async def connect(settings: SlackSettings) -> AsyncIterator[Slack]:
+    """The clients for the Web API that the settings name; nothing is sent yet."""
+    connector = aiohttp.TCPConnector()
+    try:
+        async with (
+            _session(connector, PATIENT_SECONDS) as patient,
+            _session(connector, ONCE_SECONDS) as once,
+            _session(connector, QUICK_SECONDS) as quick,
+        ):
+            yield Slack(
+                patient=_client(settings, patient, _retries()),
+                once=_client(settings, once, []),
+                quick=_client(settings, quick, []),
+                session=once,
+            )
+    finally:
+        await connector.close()
+
+
+def error_code(error: SlackApiError) -> str:
+    """Slack's name for what went wrong, or the HTTP status when the answer had none."""
+    response = error.response
+    data = getattr(response, "data", None)
+    code = data.get("error") if isinstance(data, dict) else None
+    return str(code or f"http_{getattr(response, 'status_code', 'error')}")
+
+
+def retry_after(error: SlackApiError) -> float | None:
+    """The seconds that Slack asks to wait (429), or None."""
+    if getattr(error.response, "status_code", None) != 429:
+        return None
+    headers = {name.lower(): value for name, value in error.response.headers.items()}
+    value = headers.get("retry-after", "1")
+    return float(value) if value.isdecimal() else 1.0
+
+
+def message_link(team: Team, channel_id: str, ts: str, thread_ts: str | None = None) -> str:
+    """A message's permalink, in the form that chat.getPermalink gives."""
+    link = f"{team.url.rstrip('/')}/archives/{channel_id}/p{ts.replace('.', '')}"
+    return link if thread_ts in (None, ts) else f"{link}?thread_ts={thread_ts}&cid={channel_id}"
+
+
+def _session(connector: aiohttp.TCPConnector, seconds: float) -> aiohttp.ClientSession:
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    return aiohttp.ClientSession(connector=connector, connector_owner=False, timeout=timeout)
+
+
+def _client(
+    settings: SlackSettings, session: aiohttp.ClientSession, retries: list[AsyncRetryHandler]
+) -> AsyncWebClient:
+    client = AsyncWebClient(
+        token=settings.bot_token, base_url=settings.api_url, session=session, retry_handlers=retries
+    )
+    if _is_direct(settings.api_url):
+        client.proxy = None  # the SDK takes HTTPS_PROXY and HTTP_PROXY and never looks at NO_PROXY
+    return client
+
+
+def _retries() -> list[AsyncRetryHandler]:
+    return [
+        AsyncConnectionErrorRetryHandler(max_retry_count=1),
+        AsyncRateLimitErrorRetryHandler(max_retry_count=2),
+        AsyncServerErrorRetryHandler(max_retry_count=2),
+    ]
+
+
+def _is_direct(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or proxy_bypass(host):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,89 @@
+"""Reading Slack's JSON: what stands where, what a form holds, and the error for what is not known."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from bot.fields import FormValue, FormValues
+
+Body: TypeAlias = Mapping[str, Any]
+
+
+class UnknownPayload(Exception):
+    """A payload of an unknown kind or shape; with who sent it and how to answer, where that could be read."""
+
+    def __init__(self, what: str, response_url: str | None = None, user_id: str | None = None) -> None:
+        self.what = what
+        self.response_url = response_url
+        self.user_id = user_id
+        super().__init__(f"an unknown payload: {what}")
+
+
+def state_values(body: Body) -> FormValues:
+    """What the inputs hold, by block id: `view.state` of a modal or Home, `state` of a message.
+
+    A block that is there and empty has None; one that Slack left out is missing.
+    """
+    values = at(body, "view", "state", "values")
+    if values is None:
+        values = at(body, "state", "values")
+    if not isinstance(values, Mapping):
+        return {}
+    return dict(_block_values(values))
+
+
+def _block_values(values: Mapping[str, Any]) -> Iterator[tuple[str, FormValue]]:
+    for block_id, inputs in values.items():
+        for element in inputs.values():
+            yield block_id, _value(element)
+
+
+def _value(element: Mapping[str, Any]) -> FormValue:
+    match element.get("type"):
+        case "static_select" | "radio_buttons":
+            return maybe(element, "selected_option", "value")
+        case "multi_static_select" | "checkboxes":
+            return tuple(str(option["value"]) for option in element.get("selected_options") or ())
+        case "datepicker":
+            return maybe(element, "selected_date")
+        case "datetimepicker":
+            moment = element.get("selected_date_time")
+            return None if moment is None else str(moment)
+        case _:
+            # the value of a number_input has been seen as a string and as a number
+            value = element.get("value")
+            return None if value is None else str(value)
+
+
+def expect(body: Body, kind: str) -> None:
+    """Raise UnknownPayload for a payload of another type."""
+    if at(body, "type") != kind:
+        raise unknown(body, f"{at(body, 'type')!r} instead of {kind!r}")
+
+
+def at(value: Any, *path: str | int) -> Any:
+    """What stands at a path of keys and positions; None where there is nothing."""
+    for key in path:
+        if isinstance(key, int):
+            value = value[key] if isinstance(value, list) and len(value) > key else None
+        else:
+            value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def maybe(body: Body, *path: str | int) -> str | None:
+    """The text at a path; None for an empty one and for anything else."""
+    value = at(body, *path)
+    return value if isinstance(value, str) and value else None
+
+
+def need(body: Body, *path: str | int) -> str:
+    """The text at a path; UnknownPayload without one."""
+    value = maybe(body, *path)
+    if value is None:
+        raise unknown(body, f"no {'.'.join(map(str, path))}")
+    return value
+
+
+def unknown(body: Body, what: str) -> UnknownPayload:
+    """The error to raise about a payload."""
+    return UnknownPayload(what, maybe(body, "response_url"), maybe(body, "user", "id"))

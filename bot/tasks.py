@@ -1,0 +1,50 @@
+"""Background work of the web process: tracked, so that shutdown ends it and failures are logged."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import structlog
+from slack_sdk.errors import SlackClientError
+
+from store.errors import StoreError
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+
+class Tasks:
+    """A set of running tasks; each logs the exception it ends with."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """Run `work` beside what asks for it; `name` says in the log what failed."""
+        task = asyncio.create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for all that runs, and what it starts meanwhile; cancel what is left after `seconds`."""
+        deadline = asyncio.get_running_loop().time() + seconds
+        while self._running and (left := deadline - asyncio.get_running_loop().time()) > 0:
+            await asyncio.wait(tuple(self._running), timeout=left)
+        left_over = tuple(self._running)
+        for task in left_over:
+            task.cancel()
+        await asyncio.gather(*left_over, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if task.cancelled():
+            log.warning("background task cancelled", task=task.get_name())
+        elif (error := task.exception()) is not None:
+            foreseen = isinstance(error, StoreError | SlackClientError | TimeoutError)
+            trace = None if foreseen else error
+            log.error("background task failed", task=task.get_name(), error=str(error), exc_info=trace)

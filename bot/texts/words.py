@@ -1,0 +1,253 @@
+"""The shape of a language: every sentence people read, as templates whose placeholders are in braces.
+
+A language that lacks a sentence cannot be built; a test compares the placeholders of all languages.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from babel import Locale
+
+
+@dataclass(frozen=True)
+class Plural:
+    """A sentence with a number `{n}`, in the forms that the language has."""
+
+    one: str
+    other: str
+    zero: str | None = None
+    two: str | None = None
+    few: str | None = None
+    many: str | None = None
+
+    def of(self, n: int, locale: str) -> str:
+        """The form for `n` by the plural rules of `locale` (https://cldr.unicode.org), not yet filled in."""
+        forms: Mapping[str, str | None] = vars(self)
+        return forms[Locale.parse(locale).plural_form(n)] or self.other
+
+
+@dataclass(frozen=True)
+class CommonWords:
+    """What several messages say; `moment` is a format of Slack's date tokens."""
+
+    moment: str
+    person: str
+    operator: str
+    policy: str
+    system: str
+    model: str
+    somebody: str
+    direct_message: str
+    and_more: str
+    moved: str
+    named_value: str
+    open_card: str
+    open_thread: str
+    separator: str
+    yes: str
+    no: str
+
+
+@dataclass(frozen=True)
+class CardWords:
+    """What a card says before anybody has decided."""
+
+    approve: str
+    edit: str
+    reject: str
+    described: str
+    measured: str
+    count: Plural
+    irreversible: str
+    precondition: str
+    precondition_then: str
+    asked: str
+    decides: str
+    missing: Plural
+    expires: str
+    asks_you: str
+    escalated: str
+    so_far: str
+    sample: str
+    rationale: str
+    no_rationale: str
+    replaces: str
+    added: Plural
+    left_out: Plural
+    same_items: str
+    in_place_of: str
+    overlap: Plural
+    refused_before: str
+    refused_reason: str
+    expired_before: str
+    edited: str
+    small_print: str
+    notify: str
+    new: str
+
+
+@dataclass(frozen=True)
+class OutcomeWords:
+    """What a card says once it is decided."""
+
+    approved: str
+    approved_by_policy: str
+    waits_to_run: str
+    waits_until: str
+    tried_before: str
+    running: str
+    executed: str
+    failed: str
+    rejected: str
+    reason: str
+    reason_approved: str
+    expired: str
+    expired_approved: str
+    cancelled: str
+    superseded: str
+    superseded_unsaid: str
+    unknown: str
+    look_first: str
+    nothing_ran: str
+    looking_again: str
+    nothing_done: str
+    went_through: Plural
+    returned: str
+    replaced_by: str
+
+
+@dataclass(frozen=True)
+class ModalWords:
+    """What modals say; titles and buttons have at most 24 characters."""
+
+    edit: str
+    reject: str
+    close: str
+    cancel: str
+    opening: str
+    submit_edit: str
+    submit_confirm: str
+    submit_reject: str
+    waiting: str
+    edit_intro: str
+    nothing_to_edit: str
+    confirm_intro: str
+    difference: str
+    instead_of: str
+    no_difference: str
+    note: str
+    note_hint: str
+    reject_intro: str
+    reason: str
+    reason_hint: str
+
+
+@dataclass(frozen=True)
+class FormWords:
+    """What the form of an edit says beside the tool's own titles and descriptions."""
+
+    one_per_line: str
+    at_least: str
+    at_most: str
+    more_than: str
+    less_than: str
+    longest: str
+    entries_at_least: str
+    entries_at_most: str
+    iso_moment: str
+    too_long: str
+    too_complex: str
+    entry: str
+    about: str
+
+
+@dataclass(frozen=True)
+class ListWords:
+    """The answer to the slash command, and App Home."""
+
+    mine: Plural
+    everyone: Plural
+    none_mine: str
+    none: str
+    row: str
+    more: str
+    help: tuple[str, ...]
+    not_understood: str
+    home: str
+
+
+@dataclass(frozen=True)
+class NoticeWords:
+    """What the bot says in a thread or in a direct message."""
+
+    received: str
+    received_behind: str
+    waits_for: str
+    reads_afterwards: str
+    asked: str
+    deferred: Plural
+    ran: str
+    exhausted: str
+    failed: str
+    cancelled: str
+    no_words: str
+    answer_cut: str
+    expired: str
+    expired_approved: str
+    not_done: str
+    superseded_thrice: str
+    unknown: str
+
+
+@dataclass(frozen=True)
+class ReplyWords:
+    """What the person who clicked is told, and nobody else."""
+
+    approved: str
+    rejected: str
+    counted: Plural
+    edited: str
+    edit_counted: Plural
+    unknown: str
+    not_an_approver: str
+    four_eyes: str
+    stale: str
+    stale_unnamed: str
+    already_approved: str
+    already_approved_by_you: str
+    already_rejected: str
+    already_rejected_by_you: str
+    already_voted: str
+    already_voted_missing: Plural
+    expired: str
+    cancelled: str
+    superseded: str
+    draft_outdated: str
+    draft_unknown: str
+    tool_changed: str
+    current_card: str
+    not_recorded: str
+    not_confirmed: str
+    not_migrated: str
+    stranger: str
+    try_again: str
+    unreadable: str
+    trigger_dead: str
+    cannot_preview: str
+    task_too_long: str
+    task_empty: str
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All the words of one language, with the locale by which numbers, amounts and times are written."""
+
+    locale: str
+    common: CommonWords
+    card: CardWords
+    outcome: OutcomeWords
+    modal: ModalWords
+    form: FormWords
+    list: ListWords
+    notice: NoticeWords
+    reply: ReplyWords

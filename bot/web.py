@@ -1,0 +1,118 @@
+"""HTTP: Slack's requests at /slack/events, health at /healthz and /readyz, numbers at /metrics."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, parse_qsl
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_sdk.signature import SignatureVerifier
+from starlette.background import BackgroundTask
+
+from bot.after import AfterAnswer
+from bot.bot import Bot
+from bot.health import Health
+from store import approvals, cards
+
+LONGEST_BODY = 2 * 1024 * 1024  # bytes; a view is 250 kB at most, and form encoding makes it longer
+
+
+def create_http(bot: Bot, bolt: AsyncApp, health: Health, signing_secret: str) -> FastAPI:
+    """The HTTP app of a web process."""
+    app = FastAPI(title="vistobueno", openapi_url=None)
+    verifier = SignatureVerifier(signing_secret)
+
+    async def slack_events(request: Request) -> Response:
+        body = await _read(request)
+        if body is None:
+            return PlainTextResponse("the body is too long", 413)
+        if not is_signed(verifier, body, request.headers):
+            # what Slack sends to check the certificate may be unsigned; it changes nothing
+            return Response() if _is_ssl_check(body) else JSONResponse({"error": "invalid request"}, 401)
+        return await _dispatch(bot, bolt, request, body)
+
+    async def healthz(request: Request) -> Response:
+        return JSONResponse({"ok": True})
+
+    async def readyz(request: Request) -> Response:
+        checks = await health.checks()
+        ok = all(check.ok for check in checks.values())
+        shown = {name: check.to_json() for name, check in checks.items()}
+        return JSONResponse({"ok": ok, "checks": shown}, 200 if ok else 503)
+
+    async def metrics(request: Request) -> Response:
+        db = bot.house.db
+        bot.metrics.backlog(
+            cards_behind=await cards.count_behind(db), approvals_pending=await approvals.count_pending(db)
+        )
+        return Response(bot.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    app.add_route("/slack/events", slack_events, methods=["POST"])
+    app.add_route("/healthz", healthz, methods=["GET"])
+    app.add_route("/readyz", readyz, methods=["GET"])
+    app.add_route("/metrics", metrics, methods=["GET"])
+    return app
+
+
+async def _dispatch(bot: Bot, bolt: AsyncApp, request: Request, body: bytes) -> Response:
+    bot.metrics.request()
+    started = time.monotonic()
+    after = AfterAnswer(bot.tasks)
+    try:
+        bolt_request = _read_request(request, body, after)
+    except ValueError:  # signed, so from Slack, but neither JSON nor a form
+        return JSONResponse({"error": "unreadable body"}, 400)
+    response = to_starlette_response(await bolt.async_dispatch(bolt_request))
+    bot.metrics.ack(kind_of(bolt_request.body), response.status_code, time.monotonic() - started)
+    response.background = BackgroundTask(after.begin)
+    return response
+
+
+def _read_request(request: Request, body: bytes, after: AfterAnswer) -> AsyncBoltRequest:
+    """The request for Bolt, which finds `after` in its context; ValueError if it cannot be read.
+
+    Bolt takes a form with the word "payload" anywhere in it for an interaction and finds no fields in it
+    (slack_bolt/request/internals.py, parse_body): a command that says the word is read here.
+    """
+    read = to_async_bolt_request(request, body, {"after": after})
+    if read.body or not body:
+        return read
+    fields = dict(parse_qsl(body.decode(), keep_blank_values=True))
+    # this mode takes fields instead of text, and leaves out the signature, which has been checked
+    return AsyncBoltRequest(body=fields, context={"after": after}, mode="socket_mode")
+
+
+def is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, str]) -> bool:
+    """Whether Slack signed this body at most 5 minutes ago; never raises, whatever a stranger sends."""
+    try:
+        return verifier.is_valid(
+            body, headers.get("x-slack-request-timestamp"), headers.get("x-slack-signature")
+        )
+    except (ValueError, TypeError):  # no number, no UTF-8, no ASCII
+        return False
+
+
+def kind_of(body: Mapping[str, Any]) -> str:
+    """What kind of request of Slack this is, for counting: few values, none from outside."""
+    kind = body.get("type")
+    if kind in {"event_callback", "block_actions", "view_submission", "view_closed", "url_verification"}:
+        return str(kind)
+    return "command" if "command" in body else "other"
+
+
+async def _read(request: Request) -> bytes | None:
+    """The body, or None as soon as it is too long."""
+    chunks = bytearray()
+    async for chunk in request.stream():
+        chunks += chunk
+        if len(chunks) > LONGEST_BODY:
+            return None
+    return bytes(chunks)
+
+
+def _is_ssl_check(body: bytes) -> bool:
+    fields = parse_qs(body.decode("latin-1"))
+    return fields.get("ssl_check") == ["1"] and set(fields) <= {"ssl_check", "token"}

@@ -1,0 +1,176 @@
+"""The whole product for one test: sandbox Slack, the app over HTTP, a database, the shop, a script."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from agent.scripted import Script
+from agent.tools.shop.provider import RefundProvider
+from agent.tools.shop.seed import create_shop
+from bot.app import App, build
+from bot.process import listen, serve
+from bot.sandbox import Message, Person, RateLimits, Sandbox
+from bot.settings import Settings
+from store import approvals, runs
+from store.engine import Database
+from store.records import Approval, Run
+from tests.databases import Database as TestDatabase
+from tests.standins.model import ModelUnderRules, model_under_rules
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_SECONDS = 20.0
+SUPPORT, APPROVALS = "C0SUPPORT", "C0APPROVALS"
+T = TypeVar("T")
+
+
+@dataclass
+class Process:
+    """One process of the app: its URL, and what it is made of."""
+
+    app: App
+    url: str
+    stop: asyncio.Event
+
+
+@dataclass
+class Stage:
+    """What a test acts on and looks at."""
+
+    sandbox: Sandbox
+    provider: RefundProvider
+    model: ModelUnderRules
+    db: Database
+    settings: Settings
+    processes: list[Process] = field(default_factory=list)
+
+    @property
+    def leo(self) -> Person:
+        return self.sandbox.person("U0LEO")
+
+    @property
+    def marta(self) -> Person:
+        return self.sandbox.person("U0MARTA")
+
+    @property
+    def cards(self) -> list[Message]:
+        """The messages in the approvals channel."""
+        return self.sandbox.channel(APPROVALS).messages
+
+    async def ask(self, text: str = "please refund the failed payments") -> Message:
+        """Leo mentions the bot in the support channel."""
+        return await self.leo.mention(SUPPORT, text)
+
+    async def card(self, words: str = "", besides: Message | None = None) -> Message:
+        """The card with these words, once it can be approved."""
+
+        def find() -> Message | None:
+            ready = (m for m in self.cards if besides is None or m.ts != besides.ts)
+            return next((m for m in ready if self._is_open(m) and words in self.marta.read(m)), None)
+
+        found = await self.sandbox.until(find, timeout=DEADLINE_SECONDS)
+        assert found is not None
+        return found
+
+    def _is_open(self, message: Message) -> bool:
+        return "Approve" in self.marta.buttons(message)
+
+    async def shows(self, card: Message, words: str) -> str:
+        """The text of a card once it has these words."""
+        return await self.sandbox.until(
+            lambda: (text := self.marta.read(card.ts)) if words in self.marta.read(card.ts) else "",
+            timeout=DEADLINE_SECONDS,
+        )
+
+    async def told(self, person: Person, count: int = 1) -> list[str]:
+        """What a person was told privately, once it is so many sentences."""
+        await self.sandbox.until(lambda: len(person.ephemerals) >= count, timeout=DEADLINE_SECONDS)
+        return [person.read(message) for message in person.ephemerals]
+
+    async def said(self, asked: Message, words: str) -> None:
+        """Wait until the bot has said these words in the thread."""
+        thread = self.sandbox.channel(asked.channel_id).thread
+        await self.sandbox.until(
+            lambda: any(words in self.marta.read(m) for m in thread(asked.ts)[1:]), timeout=DEADLINE_SECONDS
+        )
+
+    async def approval(self) -> Approval:
+        """The newest approval."""
+        return (await approvals.listed(self.db, open_only=False, limit=1))[0]
+
+    async def run(self) -> Run:
+        """The newest run."""
+        return (await runs.listed(self.db, unfinished_only=False, limit=1))[0]
+
+
+async def eventually(look: Callable[[], Awaitable[T]]) -> T:
+    """The first true value that `look` gives; TimeoutError when there is none in time."""
+    async with asyncio.timeout(DEADLINE_SECONDS):
+        while True:
+            found = await look()
+            if found:
+                return found
+            await asyncio.sleep(0.02)
+
+
+@asynccontextmanager
+async def staged(
+    database: TestDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    *scripts: Script,
+    processes: int = 1,
+    work: bool = True,
+    rate_limits: RateLimits | None = None,
+) -> AsyncIterator[Stage]:
+    """Everything running; `work`: the first process has a worker."""
+    async with AsyncExitStack() as stack:
+        await create_shop(database.owner_url)
+        provider = await stack.enter_async_context(RefundProvider.start())
+        model = await stack.enter_async_context(model_under_rules(*scripts))
+        sandbox = await stack.enter_async_context(
+            Sandbox.running(rate_limits=rate_limits or RateLimits.off(), retry_delays=(0.0, 0.0, 0.0))
+        )
+        monkeypatch.setenv("DATABASE_URL", database.url)
+        monkeypatch.setenv("SHOP_PROVIDER_URL", provider.url)
+        settings = Settings.read(
+            {
+                "DATABASE_URL": database.url,
+                "SLACK_BOT_TOKEN": sandbox.workspace.app.bot_token,
+                "SLACK_SIGNING_SECRET": sandbox.workspace.app.signing_secret,
+                "SLACK_API_URL": sandbox.api_url,
+                "ANTHROPIC_API_KEY": "test",
+                "ANTHROPIC_BASE_URL": model.url,
+                "VISTOBUENO_POLICY": str(ROOT / "policy.toml"),
+            }
+        )
+        db = Database.open(database.url)
+        stack.push_async_callback(db.close)
+        made = Stage(sandbox, provider, model, db, settings)
+        for number in range(processes):
+            process = await stack.enter_async_context(process_of(settings, work=work and number == 0))
+            made.processes.append(process)
+        sandbox.connect(*(process.url for process in made.processes))
+        yield made
+
+
+@asynccontextmanager
+async def process_of(settings: Settings, *, work: bool) -> AsyncIterator[Process]:
+    """One process of the app, in this event loop."""
+    stop, answers = asyncio.Event(), asyncio.Event()
+    async with build(settings, "test") as app:
+        with listen("127.0.0.1", 0) as listening:
+            url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            parts = [asyncio.create_task(serve(app.http, listening, stop, answers.set))]
+            if work:
+                parts.append(asyncio.create_task(app.worker.run(stop)))
+            try:
+                await answers.wait()
+                yield Process(app, url, stop)
+            finally:
+                stop.set()
+                with suppress(asyncio.CancelledError):
+                    await asyncio.gather(*parts)

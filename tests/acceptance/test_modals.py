@@ -1,0 +1,131 @@
+"""Edit and Reject: windows that open within the life of their trigger, and what becomes of them."""
+
+import pytest
+
+from agent.scripted import expect_results, say, step
+from bot.sandbox import Fault
+from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
+from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, staged
+from tests.databases import Database
+
+WAIT = {"timeout": DEADLINE_SECONDS}
+
+
+async def test_an_edit_is_previewed_and_runs_as_it_was_confirmed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = expect_results(lambda results: results[0]["edited"] and results[0]["executed"])
+    script = ask_for_refunds(step(say("I refunded the two you left in."), expect=told))
+    async with staged(database, monkeypatch, script) as stage:
+        asked = await stage.ask()
+        await open_form(stage, "Edit")
+        two = (await stage.approval()).shown.input["payment_ids"][:2]
+        await fill_payments(stage, two)
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 2 payments" in shown(stage), **WAIT)
+        assert (await stage.approval()).revision == 1
+        await stage.marta.submit()
+        assert stage.marta.views == []
+        await stage.said(asked, "I refunded the two you left in.")
+        assert sorted(refund.payment_id for refund in stage.provider.refunds) == sorted(two)
+
+
+async def test_what_does_not_fit_the_schema_is_said_at_its_field(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        await fill_payments(stage, ["pay_0007", "pay_0007"])
+        await stage.marta.submit()
+        assert "give every payment once" in " ".join(stage.marta.view.errors.values())
+
+
+async def test_what_cannot_be_previewed_is_said_in_the_window(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        await fill_payments(stage, ["pay_9999"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "there are no payments pay_9999" in shown(stage), **WAIT)
+        assert (await stage.approval()).status.value == "pending"
+
+
+async def test_somebody_without_a_role_gets_the_reason_in_the_window(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.leo.click(await stage.card(), "Edit")
+        await stage.sandbox.until(
+            lambda: stage.leo.views and "Only" in stage.leo.read(stage.leo.view), **WAIT
+        )
+
+
+async def test_a_dead_trigger_is_a_private_sentence(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = await stage.card()
+        stage.sandbox.faults.add("views.open", Fault.error("expired_trigger_id"), times=1)
+        click = await stage.marta.click(card, "Edit")
+        assert click.status == 200
+        assert "again" in (await stage.told(stage.marta))[0]
+
+
+async def test_a_rejection_with_a_reason_reaches_the_model_and_nothing_runs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard = expect_results(lambda r: r[0]["reason"] == "Not this month" and not r[0]["executed"])
+    script = ask_for_refunds(step(say("I leave it."), expect=heard))
+    async with staged(database, monkeypatch, script) as stage:
+        asked = await stage.ask()
+        await open_form(stage, "Reject")
+        await stage.marta.fill({"Reason": "Not this month"}).submit()
+        assert stage.marta.views == []
+        await stage.said(asked, "I leave it.")
+        assert stage.provider.refunds == ()
+        assert (await stage.approval()).status.value == "rejected"
+
+
+async def test_a_second_window_learns_that_it_was_decided(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ask_for_refunds()) as stage:
+        asked = await stage.ask()
+        await open_form(stage, "Reject")
+        await stage.marta.click(stage.cards[0].snapshot(), "Approve")
+        await stage.said(asked, "That is all.")
+        await stage.marta.fill({"Reason": "too late"}).submit()
+        assert "already approved" in shown(stage)
+        assert len(stage.provider.refunds) == 38
+
+
+async def open_form(stage: Stage, button: str) -> None:
+    """Marta opens a window and waits until it is filled."""
+    await stage.marta.click(await stage.card(), button)
+    await stage.sandbox.until(
+        lambda: (
+            stage.marta.views and "submit" in stage.marta.view.body and stage.marta.view.callback_id != ""
+        ),
+        **WAIT,
+    )
+    await eventually(lambda: _is_still(stage))
+
+
+async def _is_still(stage: Stage) -> bool:
+    """Whether no work is on its way that would change the window."""
+    return len(stage.processes[0].app.bot.tasks) == 0
+
+
+async def fill_payments(stage: Stage, payment_ids: list[str]) -> None:
+    """Type other payments into the form, one a line."""
+    stage.marta.fill({"Payments": "\n".join(payment_ids)})
+
+
+def shown(stage: Stage) -> str:
+    """The text of the window on top, or nothing."""
+    return stage.marta.read(stage.marta.view) if stage.marta.views else ""
