@@ -1,0 +1,121 @@
+"""What one approval costs through the product, against the floor: alternating blocks, median of the ratios."""
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter, process_time
+
+import psycopg
+
+from store.embedded import Embedded, admin_url
+from tests.bench.counters import Counts, count, pooled_connections
+from tests.bench.floor import Floor
+from tests.bench.product import Parts, Product, product
+from tests.bench.shop import Shop
+
+LIMIT = 4.0
+LATER = 2.6
+WARM_UP = 30
+COUNTED = 20
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """The median over the rounds of the product's median to the floor's, and its range."""
+
+    median: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One approval; times are medians in ms."""
+
+    floor_ms: float
+    approval_ms: float
+    run_ms: float
+    parts_ms: dict[str, float]
+    approval: Ratio
+    run: Ratio
+    client_cpu_ms: float
+    floor_counts: Counts
+    run_counts: Counts
+    approvals: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """One block of each side, in seconds."""
+
+    floor: list[float]
+    product: list[Parts]
+    cpu: float
+
+
+async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Callable[[str], None]) -> Cost:
+    """Measure `rounds` blocks of `n` approvals for each side."""
+    with (
+        closing(Floor(server.owner_url)) as floor,
+        closing(Shop(server.owner_url)) as shop,
+        psycopg.connect(admin_url(server, "vistobueno"), autocommit=True) as admin,
+        pooled_connections() as pooled,
+    ):
+        async with product(server.url, shop) as house:
+            progress("warming up")
+            for _ in range(WARM_UP):
+                floor.one()
+                await house.one()
+
+            async def one_of_floor() -> None:
+                floor.one()
+
+            progress("counting statements, commits and WAL")
+            floor_counts = await count(admin, one_of_floor, [floor.connection], COUNTED)
+            run_counts = await count(admin, house.one, [*pooled, shop.connection], COUNTED)
+            measured = []
+            for number in range(1, rounds + 1):
+                measured.append(await _round(floor, house, n))
+                progress(f"round {number} of {rounds}: {_ratio_of(measured[-1], 'approval'):.2f} times the floor")
+    return _cost(measured, floor_counts, run_counts)
+
+
+async def _round(floor: Floor, house: Product, n: int) -> Round:
+    base = []
+    for _ in range(n):
+        begun = perf_counter()
+        floor.one()
+        base.append(perf_counter() - begun)
+    cpu = process_time()
+    parts = [await house.one() for _ in range(n)]
+    return Round(base, parts, (process_time() - cpu) / n)
+
+
+def _ratio_of(measured: Round, what: str) -> float:
+    return median(getattr(parts, what) for parts in measured.product) / median(measured.floor)
+
+
+def _ratio(measured: list[Round], what: str) -> Ratio:
+    ratios = [_ratio_of(each, what) for each in measured]
+    return Ratio(*(round(value, 2) for value in (median(ratios), min(ratios), max(ratios))))
+
+
+def _cost(measured: list[Round], floor_counts: Counts, run_counts: Counts) -> Cost:
+    parts = [each for block in measured for each in block.product]
+
+    def ms(what: str) -> float:
+        return round(median(getattr(each, what) for each in parts) * 1000, 2)
+
+    return Cost(
+        floor_ms=round(median(value for block in measured for value in block.floor) * 1000, 2),
+        approval_ms=ms("approval"),
+        run_ms=ms("run"),
+        parts_ms={what: ms(what) for what in ("start", "ask", "decide", "act")},
+        approval=_ratio(measured, "approval"),
+        run=_ratio(measured, "run"),
+        client_cpu_ms=round(median(block.cpu for block in measured) * 1000, 2),
+        floor_counts=floor_counts,
+        run_counts=run_counts,
+        approvals=len(parts),
+    )
