@@ -62,7 +62,8 @@ def _plain_number(value: float | Decimal) -> Json:
 
 
 def _plain_container(value: object) -> Json:
-    if isinstance(value, HasJson):
+    # exact dicts and lists first: most values are, and asking about a protocol is slow
+    if type(value) not in (dict, list) and isinstance(value, HasJson):
         return plain(value.to_json())
     if isinstance(value, Mapping):
         return {_key(name): plain(part) for name, part in value.items()}

@@ -73,10 +73,12 @@ async def decide(
         else:
             won = await approvals.approve(house.db, approval, actor, votes, reason)
         if won:
-            return Recorded(await _read_again(house, approval), verdict, missing)
+            return Recorded(won, verdict, missing)
 
 
-async def _reject(house: House, approval: Approval, actor: Actor, reason: str, *, may_retry: bool) -> bool:
+async def _reject(
+    house: House, approval: Approval, actor: Actor, reason: str, *, may_retry: bool
+) -> Approval | None:
     tool = house.tools.get(approval.tool)
     result = results.rejected(
         approval.tool, actor, reason, may_retry=may_retry, followup=tool.followup if tool else None
@@ -84,6 +86,17 @@ async def _reject(house: House, approval: Approval, actor: Actor, reason: str, *
     return await approvals.reject(
         house.db, approval, actor, reason, result=result.to_json(), veto=not may_retry
     )
+
+
+async def look(
+    house: House, approval_id: str, revision: int, person: Person, verdict: Verdict
+) -> Approval | Refused:
+    """The approval, if this person may give this verdict on this revision now; a refusal is on the record."""
+    approval = await approvals.read(house.db, approval_id)
+    kind = refusal_of(approval, revision, person, verdict)
+    if approval is None or kind is not None:
+        return await _refuse(house, approval_id, approval, person, verdict, kind or "unknown")
+    return approval
 
 
 def refusal_of(
@@ -175,18 +188,12 @@ async def confirm_draft(
             house.db, approval, draft, actor, votes, note, approved=missing == 0
         )
         if won:
-            return Recorded(await _read_again(house, approval), "edit", missing)
+            return Recorded(won, "edit", missing)
 
 
 async def read_draft(house: House, draft_id: str) -> Draft | None:
     """The draft, or None."""
     return await approvals.read_draft(house.db, draft_id)
-
-
-async def _read_again(house: House, approval: Approval) -> Approval:
-    found = await approvals.read(house.db, approval.id)
-    assert found is not None
-    return found
 
 
 def _now(approval: Approval) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.decide import Refused, refusal_of
+from agent.decide import Refused, look
 from agent.house import House
 from agent.measure import CannotMeasure, validated, weigh
 from agent.policy import Person, acting_role
@@ -29,11 +29,10 @@ class CannotPreview:
 
 
 async def open_edit(house: House, approval_id: str, revision: int, person: Person) -> Approval | Refused:
-    """The approval, if this person may edit this revision now; changes nothing."""
-    approval = await approvals.read(house.db, approval_id)
-    kind = refusal_of(approval, revision, person, "edit")
-    if approval is None or kind is not None:
-        return Refused(kind or "unknown", approval)
+    """The approval, if this person may edit this revision now; a refusal is on the record."""
+    approval = await look(house, approval_id, revision, person, "edit")
+    if isinstance(approval, Refused):
+        return approval
     if approval.tool not in house.tools:
         return Refused("tool_changed", approval)
     return approval
@@ -61,8 +60,10 @@ async def draft_edit(
         return approval
     run = await runs.read(house.db, approval.run_id)
     assert run is not None
+    replaced = await approvals.read(house.db, approval.replaces) if approval.replaces else None
+    items = replaced.shown.items if replaced else None
     try:
-        weighed = await weigh(house, house.tools[approval.tool], dict(input), run)
+        weighed = await weigh(house, house.tools[approval.tool], dict(input), run, replaced=items)
     except InvalidInput as error:
         return CannotPreview("; ".join(f"{path}: {message}" for path, message in error.fields))
     except CannotMeasure as error:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,32 +10,20 @@ from agent import results
 from agent.canonical import digest
 from agent.house import House
 from agent.leases import Leases
-from agent.measure import CannotMeasure, Weighed, context, validated, weigh
-from agent.preview import Moved, moved, verify
+from agent.measure import CannotMeasure, context, validated
+from agent.recheck import Stale, recheck, recheck_in, shown_of
 from agent.results import Result, kept_output
 from agent.schema import InvalidInput, input_json, schema_hash
 from agent.tool import Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
-from agent.verdict import Verdict
 from store import calls, runs
-from store.records import Actor, ClaimedCall, Ended, Json, Measured
-from store.rows import content
+from store.records import Actor, ClaimedCall, Ended, Json
 from store.runs import NewApproval
 from store.values import new_id
 
-RECHECK_AGAIN = 5.0  # seconds, at first, until a re-check that could not be made is tried again
-LONGEST_RECHECK_WAIT = 300.0
 MOST_ATTEMPTS = 5
 TOO_OLD = "Its first attempt is more than 24 hours ago, and the key may be forgotten."
 SUPERSESSIONS_TO_TELL = 3
-
-
-@dataclass(frozen=True)
-class Stale:
-    """What was shown is no longer so: the model's result, and the outcome for the card."""
-
-    result: Result
-    outcome: dict[str, Json]
 
 
 async def execute(house: House, leases: Leases, claimed: ClaimedCall, run_token: str) -> Ended | None:
@@ -48,22 +35,13 @@ async def execute(house: House, leases: Leases, claimed: ClaimedCall, run_token:
     execution = Execution(house, leases, claimed, run_token)
     if claimed.call.attempts == 0:
         try:
-            stale = await execution.recheck()
+            stale = await recheck(house, claimed)
         except CannotMeasure as error:
-            await execution.release(_recheck_in(claimed), error.message)
+            await execution.release(recheck_in(claimed), error.message)
             return None
         if stale is not None:
             return await execution.supersede(stale)
     return await execution.attempt()
-
-
-def _recheck_in(claimed: ClaimedCall) -> float:
-    """The longer the decision is ago, the rarer it is tried, up to `claim_by`."""
-    approval = claimed.approval
-    since = approval.decided_at if approval is not None else None
-    if approval is None or since is None:
-        return RECHECK_AGAIN
-    return min(max((approval.now - since).total_seconds() / 2, RECHECK_AGAIN), LONGEST_RECHECK_WAIT)
 
 
 class Execution:
@@ -76,52 +54,6 @@ class Execution:
         self.tool = house.tools.get(self.call.tool)
         self.attempts = claimed.call.attempts
         self.started = time.monotonic()
-
-    # --- the world is checked again, before the first attempt only ---
-
-    async def recheck(self) -> Stale | None:
-        """Compare everything with what was shown; None: it is still so. Raises CannotMeasure."""
-        tool = self.tool
-        if tool is None:
-            return self.withdrawn(f"There is no tool {self.call.tool} any more.")
-        if not verify(self.shown):
-            return self.withdrawn("The stored request does not match what was shown.")
-        if schema_hash(tool) != self.shown.schema_hash:
-            return self.withdrawn(f"The input of {tool.name} has another form now.")
-        try:
-            now = await weigh(self.house, tool, self.shown.input, self.claimed.run)
-        except InvalidInput:
-            return self.withdrawn(f"The input of {tool.name} is no longer valid.")
-        except CannotMeasure as error:
-            # an allowed call was measured a moment ago and nobody's decision is lost: the model may ask again
-            if not error.by_tool and self.approval is not None:
-                raise
-            return self.superseded([Moved("fact", "check", "as shown", error.message)])
-        return self._compare(now)
-
-    def _compare(self, now: Weighed) -> Stale | None:
-        if now.measured.input_hash != self.shown.input_hash:
-            return self.withdrawn("The stored request is read differently now.")
-        if self.tool is not None and self.tool.risk is Risk.READ_ONLY:
-            return None
-        changes = moved(self.shown, now.measured)
-        if changes:
-            return self.superseded(changes)
-        allowed = {Verdict.ALLOW} if self.approval is None else {Verdict.ALLOW, Verdict.ASK}
-        if now.verdict not in allowed:
-            return self.withdrawn(now.why or "The policy is stricter now.")
-        return None
-
-    def withdrawn(self, why: str) -> Stale:
-        """The house changed while the call waited."""
-        return Stale(results.withdrawn(self.call.tool, why), {"kind": "superseded", "text": why, "moved": []})
-
-    def superseded(self, changes: Sequence[Moved]) -> Stale:
-        """The world changed while the call waited."""
-        told = [change.to_json() for change in changes]
-        return Stale(
-            results.superseded(self.call.tool, changes), {"kind": "superseded", "text": None, "moved": told}
-        )
 
     async def supersede(self, stale: Stale) -> Ended | None:
         """Record that it never ran; after several in a row the requester hears of it."""
@@ -295,11 +227,6 @@ class Execution:
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.started, 3)
-
-
-def shown_of(claimed: ClaimedCall) -> Measured:
-    """What was shown for a call, or, for an allowed one, what its verdict was reckoned from."""
-    return claimed.approval.shown if claimed.approval else content(claimed.call.measured)
 
 
 async def mark_unknown(house: House, claimed: ClaimedCall, why: str, *, lapsed: bool = False) -> bool:

@@ -13,7 +13,7 @@ from agent.results import system_prompt
 from agent.schema import InvalidInput, model_schema, split_input
 from agent.tool import Tool
 from agent.turn import Lost, Thread, work_on_turn
-from store import calls, runs
+from store import runs
 from store.records import ClaimedRun, Run
 from store.values import new_id
 
@@ -110,7 +110,7 @@ async def _finish(
 async def _save_turn(house: House, thread: Thread, answer: Answer, body: list[Message]) -> None:
     uses = conversation.tool_uses(answer.content)
     new_calls = [_new_call(house.tools, position, use) for position, use in enumerate(uses)]
-    saved = await runs.save_turn(
+    made = await runs.save_turn(
         house.db,
         thread.claimed,
         body=body,
@@ -118,7 +118,7 @@ async def _save_turn(house: House, thread: Thread, answer: Answer, body: list[Me
         input_tokens=answer.input_tokens,
         output_tokens=answer.output_tokens,
     )
-    if not saved:
+    if made is None:
         raise Lost(thread.run.id)
     run = thread.run
     run = replace(
@@ -132,7 +132,7 @@ async def _save_turn(house: House, thread: Thread, answer: Answer, body: list[Me
     thread.claimed = replace(thread.claimed, run=run)
     thread.said = [*conversation.with_message(thread.said, body[0]["content"]), body[1]]
     thread.untold = []
-    thread.calls = await calls.of_turn(house.db, run.id, run.turn)
+    thread.calls = made
 
 
 def _new_call(tools: Mapping[str, Tool], position: int, use: Mapping[str, Any]) -> dict[str, Any]:

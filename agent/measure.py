@@ -13,7 +13,7 @@ from agent.judge import judge
 from agent.preview import freeze
 from agent.sample import Preview
 from agent.schema import InvalidInput, validate
-from agent.tool import Context, Risk, Tool, ToolError
+from agent.tool import Context, Tool, ToolError
 from agent.usercode import KeyStillRunning, UserCodeTimeout
 from agent.verdict import Verdict
 from store.records import Actor, Measured, Run
@@ -61,12 +61,19 @@ async def validated(house: House, tool: Tool, raw: object) -> BaseModel:
 
 
 async def weigh(
-    house: House, tool: Tool, raw: object, run: Run, *, replaced: Iterable[str] | None = None
+    house: House,
+    tool: Tool,
+    raw: object,
+    run: Run,
+    *,
+    replaced: Iterable[str] | None = None,
+    again: bool = False,
 ) -> Weighed:
     """Measure a call and judge it by what was measured.
 
-    `replaced` are the items of the approval that this one would replace. Raises InvalidInput (the fields),
-    or CannotMeasure (a sentence).
+    `replaced` are the items of the approval that this one would replace. `again`: only what is compared with
+    what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields), or CannotMeasure
+    (a sentence).
     """
     input = await validated(house, tool, raw)
     ctx = context(tool, run)
@@ -74,11 +81,11 @@ async def weigh(
     verdict, why = await _call(house, tool, judge, tool, input, facts)
     preview: Preview | None = None
     precondition: Mapping[str, Any] = {}
-    if tool.risk is not Risk.READ_ONLY and verdict is not Verdict.FORBID:
-        if tool.precondition is not None:
-            precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
-        if tool.preview is not None:
-            preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
+    forbidden = verdict is Verdict.FORBID
+    if tool.precondition is not None and (again or not forbidden):
+        precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
+    if tool.preview is not None and not (again or forbidden):
+        preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
     return Weighed(verdict, why, _freeze(tool, input, facts, preview, precondition, replaced), input)
 
 

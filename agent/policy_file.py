@@ -33,7 +33,8 @@ class Section:
 
     def fault(self, key: str, problem: str) -> PolicyError:
         """Give the error that names the file, the table and the key; `problem` goes on after the key."""
-        return PolicyError(f"{self.file}: {key}{f' in [{self.name}]' if self.name else ''} {problem}.")
+        end = "" if problem.endswith("?") else "."
+        return PolicyError(f"{self.file}: {key}{f' in [{self.name}]' if self.name else ''} {problem}{end}")
 
     def only(self, known: Collection[str]) -> "Section":
         """Give the section itself; PolicyError for a key that is not one of `known`."""

@@ -122,7 +122,9 @@ async def judge_call(house: House, claimed: ClaimedRun, call: Call) -> Judged | 
     veto = veto_of(house, tool, claimed.vetoes)
     if veto is not None:
         return Refused(Status.VETOED, results.vetoed(tool.name, veto, followup=tool.followup))
-    replaces = await approvals.to_replace(house.db, claimed.run.id, tool.name) if tool.can_ask else None
+    replaces = None
+    if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
+        replaces = await approvals.to_replace(house.db, claimed.run.id, tool.name)
     try:
         weighed = await weigh(
             house, tool, call.input, claimed.run, replaced=replaces.shown.items if replaces else None

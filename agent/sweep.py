@@ -3,7 +3,7 @@
 from agent import results
 from agent.execute import MOST_ATTEMPTS, TOO_OLD, mark_unknown
 from agent.house import House
-from store import approvals, calls, runs
+from store import approvals, calls, clicks, runs
 from store.records import Approval, Call, ClaimedCall
 from store.transitions import ApprovalStatus
 
@@ -12,6 +12,7 @@ GONE = "The worker that executed it is gone."
 
 async def sweep(house: House) -> int:
     """One round of everything; returns how many rows were moved."""
+    await clicks.forget(house.db)
     return (
         await recover_calls(house)
         + len(await runs.recover(house.db))

@@ -18,10 +18,10 @@ def load_tools(spec: str) -> Mapping[str, Tool]:
     """Import the sequence of tools that `package.module:NAME` names, the working folder included; by name."""
     found = _named(spec)
     if isinstance(found, str) or not isinstance(found, Sequence):
-        raise ToolsError(f"VISTOBUENO_TOOLS: {spec} must be a list of tools, not {type(found).__name__}")
+        raise ToolsError(f"VISTOBUENO_TOOLS: {spec} must be a list of tools, not {type(found).__name__}.")
     for entry in found:
         if not isinstance(entry, Tool):
-            raise ToolsError(f"VISTOBUENO_TOOLS: {spec} may hold only Tool(…), not {entry!r}")
+            raise ToolsError(f"VISTOBUENO_TOOLS: {spec} may hold only Tool(…), not {entry!r}.")
     return by_name(found, spec)
 
 
@@ -30,13 +30,13 @@ def by_name(tools: Sequence[Tool], spec: str = "the list") -> Mapping[str, Tool]
     for name, times in Counter(tool.name for tool in tools).items():
         if times > 1:
             raise ToolsError(
-                f"VISTOBUENO_TOOLS: {spec} has {times} tools named {name}; give each its own name"
+                f"VISTOBUENO_TOOLS: {spec} has {times} tools named {name}; give each its own name."
             )
     named = {tool.name: tool for tool in tools}
     for tool in tools:
         if tool.followup is not None and tool.followup not in named:
             raise ToolsError(
-                f"VISTOBUENO_TOOLS: {tool.name} names the follow-up {tool.followup}, which is no tool"
+                f"VISTOBUENO_TOOLS: {tool.name} names the follow-up {tool.followup}, which is no tool."
             )
     return MappingProxyType(named)
 
@@ -44,16 +44,18 @@ def by_name(tools: Sequence[Tool], spec: str = "the list") -> Mapping[str, Tool]
 def _named(spec: str) -> object:
     module_name, colon, name = spec.partition(":")
     if not (module_name and colon and name):
-        raise ToolsError(f"VISTOBUENO_TOOLS must be package.module:NAME, not {spec!r}")
+        raise ToolsError(f"VISTOBUENO_TOOLS must be package.module:NAME, not {spec!r}.")
     # an installed command does not look in the folder it is started in, where the user's file is
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         module = import_module(module_name)
-    except Exception as error:  # the file is user code: whatever it raises, the person needs one sentence
+    except (Exception, SystemExit) as error:
+        # the file is user code: whatever it raises, the person needs one sentence
         raise ToolsError(
-            f"VISTOBUENO_TOOLS: {module_name} could not be imported ({type(error).__name__}: {error})"
+            f"VISTOBUENO_TOOLS: {module_name} could not be imported ({type(error).__name__}: {error}); "
+            "correct that file, or its name."
         ) from error
     if not hasattr(module, name):
-        raise ToolsError(f"VISTOBUENO_TOOLS: {module_name} has no {name}; name the list of tools there")
+        raise ToolsError(f"VISTOBUENO_TOOLS: {module_name} has no {name}; name the list of tools there.")
     return getattr(module, name)

@@ -5,8 +5,8 @@ import contextlib
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -27,6 +27,7 @@ POLL = 5.0  # seconds: the fallback when no notification is heard
 SWEEP_EVERY = 1.0
 GRACE = 10.0  # seconds that what runs is given when the worker stops
 BACKOFF = 1.0
+CANCEL_AGAIN = 0.5
 
 
 class Publisher(Protocol):
@@ -40,6 +41,18 @@ class Publisher(Protocol):
 
     async def close(self) -> None:
         """Let go of what it holds."""
+
+
+async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:
+    """Cancel tasks until they have ended: what they wait for may swallow a cancellation that comes with it.
+
+    https://github.com/python/cpython/issues/86296
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_AGAIN)
 
 
 class Worker:
@@ -65,6 +78,8 @@ class Worker:
         self._poll = poll
         self._wakes: list[asyncio.Event] = []
         self._busy: set[asyncio.Task[None]] = set()
+        self._due = asyncio.Event()
+        self._stopping = False
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set; then claim nothing more and give what runs ten seconds.
@@ -72,13 +87,14 @@ class Worker:
         Raises what a part of the worker that must not end has raised: half a worker would look like one.
         """
         scheduler = AsyncIOScheduler(timezone="UTC")
-        scheduler.add_job(self._sweep, "interval", seconds=self._sweep_every, max_instances=1, coalesce=True)
+        scheduler.add_job(self._tick, "interval", seconds=self._sweep_every, max_instances=1, coalesce=True)
         scheduler.start()
         helpers = [
             asyncio.create_task(self.leases.keep(), name="leases"),
             asyncio.create_task(self._listen(), name="listen"),
             asyncio.create_task(self._repeat(self._publish), name="publish"),
             asyncio.create_task(self._repeat(self._claim), name="claim"),
+            asyncio.create_task(self._sweep(), name="sweep"),
         ]
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
@@ -86,15 +102,24 @@ class Worker:
         finally:
             scheduler.shutdown(wait=False)
             ended = [task for task in helpers if task.done()]
-            for task in (stopped, *helpers[1:]):
-                task.cancel()
-            if self._busy:
-                await asyncio.wait(self._busy, timeout=GRACE)
-            for task in (*helpers, *self._busy):
-                task.cancel()
-            await asyncio.gather(stopped, *helpers, *self._busy, return_exceptions=True)
+            await _cancel([stopped])
+            await self._wind_down(helpers)
         for task in ended:
             task.result()
+
+    async def _wind_down(self, helpers: Sequence[asyncio.Task[None]]) -> None:
+        """Let what is under way come to its end, a statement no less than a call; then cancel the rest."""
+        self._stopping = True
+        self._due.set()
+        self._notify()
+        _, listen, *loops = helpers
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GRACE):
+                await _cancel([listen])
+                await asyncio.wait(loops)
+                if self._busy:
+                    await asyncio.wait(self._busy)
+        await _cancel([*helpers, *self._busy])
 
     # --- waking up ---
 
@@ -112,7 +137,7 @@ class Worker:
         """Do `step` while it finds something, then wait for a notification or the poll."""
         wake = asyncio.Event()  # of its own: what wakes one must not be lost to another
         self._wakes.append(wake)
-        while True:
+        while not self._stopping:
             wake.clear()
             try:
                 found = await step()
@@ -122,17 +147,23 @@ class Worker:
                 continue
             if not found:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(wake.wait(), self._poll)
+                    async with asyncio.timeout(self._poll):
+                        await wake.wait()
 
-    async def _sweep(self) -> None:
-        try:
-            if await sweep(self.house):
-                self._notify()
-        except StoreError as error:
-            log.warning("the database is in the way", step="sweep", error=str(error))
+    async def _tick(self) -> None:
+        self._due.set()
         if self.house.user_code.must_exit:
             log.error("user code is stuck: this worker leaves", reason=self.house.user_code.health().reason)
             os._exit(1)
+
+    async def _sweep(self) -> None:
+        while await self._due.wait() and not self._stopping:
+            self._due.clear()
+            try:
+                if await sweep(self.house):
+                    self._notify()
+            except StoreError as error:
+                log.warning("the database is in the way", step="sweep", error=str(error))
 
     async def _publish(self) -> bool:
         return bool(await self.publisher.publish_notices() + await self.publisher.publish_cards())
@@ -141,7 +172,7 @@ class Worker:
 
     async def _claim(self) -> bool:
         """Start one piece of work if there is room and some to do."""
-        if len(self._busy) >= self._concurrency or not self.house.user_code.health().ok:
+        if self._stopping or len(self._busy) >= self._concurrency or not self.house.user_code.health().ok:
             return False
         work = await self._claim_one()
         if work is None:

@@ -22,7 +22,7 @@ class AfterAnswer:
     def do(self, work: Callable[P, Coroutine[Any, Any, None]], *args: P.args, **kwargs: P.kwargs) -> None:
         """Run `work(*args)` in a tracked task after the answer."""
         name = getattr(work, "__name__", "after the answer")
-        self._waiting.append(lambda: self._tasks.start(work(*args, **kwargs), name=name))
+        self._waiting.append(lambda: self._tasks.queue(lambda: work(*args, **kwargs), name=name))
 
     async def begin(self) -> None:
         """The answer is sent: start everything."""

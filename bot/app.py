@@ -27,7 +27,7 @@ from bot.listeners import register_all
 from bot.metrics import Metrics
 from bot.private import PrivateAnswers
 from bot.publish import SlackPublisher
-from bot.settings import Settings, SlackSettings
+from bot.settings import Settings
 from bot.slack import Slack, Team, connect
 from bot.tasks import Tasks
 from bot.texts import texts
@@ -38,17 +38,18 @@ from store.engine import Database
 log = structlog.get_logger(__name__)
 
 CLICK_STATEMENT_SECONDS = 2.0
-CLICK_WAIT_SECONDS = 1.0
+CLICK_WAIT_SECONDS = 2.0  # for a connection: then it is certain that nothing was recorded
 CLICK_POOL = 10
-DRAIN_SECONDS = 8.0
+BACKGROUND_POOL = 4  # apart from the worker's, whose leases must be renewed whatever people press
+DRAIN_SECONDS = 1.0  # what is left after the process has already waited for it
 DEFAULT_MODEL = "claude-sonnet-5-5"
 
 
 @dataclass(frozen=True)
 class App:
-    """A wired process: its HTTP app, and the worker that shares its house."""
+    """A wired process: its HTTP app where it serves, and the worker that shares its house."""
 
-    http: FastAPI
+    http: FastAPI | None
     worker: Worker
     bot: Bot
 
@@ -73,12 +74,13 @@ async def build_house(
 
 
 @asynccontextmanager
-async def build(settings: Settings, command: str) -> AsyncIterator[App]:
-    """Everything a web process or a worker needs, checked: the database's tables and Slack's token.
+async def build(settings: Settings, command: str, *, serves: bool = True) -> AsyncIterator[App]:
+    """All that a process needs, checked: the database's tables and Slack's token; HTTP only if it `serves`.
 
     Raises SettingsError, PolicyError, ToolsError, StoreError or SlackRefusedToken, each one sentence.
     """
     database_url, slack_settings = settings.require_database(command), settings.require_slack(command)
+    secret = settings.require_signing_secret(command) if serves else None
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(connect(slack_settings))
         team = await slack.team()
@@ -90,16 +92,23 @@ async def build(settings: Settings, command: str) -> AsyncIterator[App]:
             statement_timeout=CLICK_STATEMENT_SECONDS,
             wait=CLICK_WAIT_SECONDS,
         )
-        stack.push_async_callback(clicks.close)
+        background = Database.open(database_url, pool_size=BACKGROUND_POOL)
+        for db in (clicks, background):
+            stack.push_async_callback(db.close)
         tasks = Tasks()
         stack.push_async_callback(tasks.drain, DRAIN_SECONDS)
-        bot = make_bot(settings, house, replace(house, db=clicks), slack, team, tasks)
-        await stack.enter_async_context(_served(bot))
-        bolt = make_bolt(slack_settings, team)
-        register_all(bolt, bot)
-        health = Health(house.db, slack, house.user_code)
-        http = create_http(bot, bolt, health, slack_settings.signing_secret)
+        bot = make_bot(settings, replace(house, db=background), replace(house, db=clicks), slack, team, tasks)
+        await stack.enter_async_context(_publishing(bot))
+        http = make_http(bot, secret, slack_settings.api_url) if secret is not None else None
         yield App(http, Worker(house, bot.publisher, name=bot.publisher.name), bot)
+
+
+def make_http(bot: Bot, signing_secret: str, api_url: str) -> FastAPI:
+    """The HTTP app, with Bolt and every listener behind it."""
+    bolt = make_bolt(signing_secret, bot.team, api_url)
+    register_all(bolt, bot)
+    health = Health(bot.house.db, bot.slack, bot.house.user_code)
+    return create_http(bot, bolt, health, signing_secret)
 
 
 def make_bot(settings: Settings, house: House, clicks: House, slack: Slack, team: Team, tasks: Tasks) -> Bot:
@@ -117,12 +126,12 @@ def make_bot(settings: Settings, house: House, clicks: House, slack: Slack, team
         tasks=tasks,
         metrics=Metrics(),
         publisher=SlackPublisher(house, slack, team, words, name=f"process-{uuid4().hex[:12]}", wake=wake),
-        private=PrivateAnswers(slack),
+        private=PrivateAnswers(slack, house.db),
         publishing=wake,
     )
 
 
-def make_bolt(settings: SlackSettings, team: Team) -> AsyncApp:
+def make_bolt(signing_secret: str, team: Team, api_url: str) -> AsyncApp:
     """Bolt without listeners: an answer waits for its listener, and auth.test is never asked again."""
     logger = logging.getLogger("slack_bolt")
     logger.setLevel(logging.ERROR)  # below, it prints whole payloads
@@ -133,16 +142,16 @@ def make_bolt(settings: SlackSettings, team: Team) -> AsyncApp:
             team_id=team.team_id,
             bot_id=team.bot_id,
             bot_user_id=team.bot_user_id,
-            bot_token=settings.bot_token,
+            bot_token="xoxb-unused",  # listeners use clients of their own
         )
 
     return AsyncApp(
         name="vistobueno",
         logger=logger,
         process_before_response=True,
-        signing_secret=settings.signing_secret,
+        signing_secret=signing_secret,
         request_verification_enabled=True,
-        client=AsyncWebClient(base_url=settings.api_url),
+        client=AsyncWebClient(base_url=api_url),
         authorize=authorize,
     )
 
@@ -159,7 +168,7 @@ def make_model(settings: Settings, named_by_policy: str | None) -> Model | None:
 
 
 @asynccontextmanager
-async def _served(bot: Bot) -> AsyncIterator[None]:
+async def _publishing(bot: Bot) -> AsyncIterator[None]:
     """While open, cards and notices are published as soon as a listener calls for it."""
 
     async def publish() -> None:

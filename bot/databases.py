@@ -7,6 +7,16 @@ from dataclasses import dataclass, field
 from bot.settings import Settings, SettingsError
 from store import embedded
 from store.engine import Database, migrate
+from store.errors import NotMigrated
+
+NONE_YET = (
+    "There is no database yet: set DATABASE_URL, or run `vistobueno dev` or `vistobueno demo` "
+    "once to make the embedded one."
+)
+NOT_READY = (
+    "The embedded database is not that of this version: run `vistobueno dev` or `vistobueno demo` once, "
+    "which bring it there, or set DATABASE_URL."
+)
 
 
 @dataclass(frozen=True)
@@ -32,18 +42,24 @@ async def existing(settings: Settings) -> AsyncIterator[Database]:
     Raises SettingsError when there is neither.
     """
     if settings.database_url is None and not embedded.exists():
-        raise SettingsError(
-            "DATABASE_URL",
-            "There is no database yet: set DATABASE_URL, or run `vistobueno dev` or `vistobueno demo` "
-            "once to make the embedded one.",
-        )
+        raise SettingsError("DATABASE_URL", NONE_YET)
     async with _named(settings) if settings.database_url else _embedded() as urls:
         db = Database.open(urls.app)
         try:
-            await db.check()
+            await _check(db, settings)
             yield db
         finally:
             await db.close()
+
+
+async def _check(db: Database, settings: Settings) -> None:
+    try:
+        await db.check()
+    except NotMigrated as error:
+        if settings.database_url is not None:
+            raise
+        # `migrate` is for a named database; these two bring the embedded one to their version
+        raise SettingsError("DATABASE_URL", NOT_READY) from error
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol
 
-from agent.decide import Recorded, Refused, confirm_draft, decide, refuse_click
+from agent.decide import Recorded, Refused, confirm_draft, decide, look, refuse_click
 from agent.edit import open_edit
 from bot import replies
 from bot.blocks.bounded import Message
@@ -46,12 +46,17 @@ async def confirm_as(bot: Bot, clicker: Clicker, draft_id: str, note: str | None
     return count(bot, await confirm_draft(bot.clicks, draft_id, person, note))
 
 
-async def look_as(bot: Bot, clicker: Clicker) -> Approval | Refused | Nobody:
-    """The approval, if the clicker may decide this revision now; nothing is decided."""
+async def look_as(
+    bot: Bot, clicker: Clicker, verdict: Literal["edit", "reject"]
+) -> Approval | Refused | Nobody:
+    """The approval, if the clicker may edit or reject this revision now; nothing is decided."""
     person = await bot.directory.person(clicker.user_team_id, clicker.user_id)
     if isinstance(person, Nobody):
         return await refuse_nobody(bot, clicker, person)
-    return await open_edit(bot.house, clicker.target.approval_id, clicker.target.revision, person)
+    target = clicker.target
+    if verdict == "edit":
+        return await open_edit(bot.house, target.approval_id, target.revision, person)
+    return await look(bot.house, target.approval_id, target.revision, person, verdict)
 
 
 async def refuse_nobody(bot: Bot, clicker: Clicker, nobody: Nobody) -> Nobody:

@@ -9,6 +9,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.usercode import UserCode
 from bot.slack import UNREACHABLE, Slack, error_code
+from store.ddl import APP_ROLE
 from store.engine import Database
 from store.errors import DatabaseUnavailable, NotMigrated, ServerTooOld, StoreError
 
@@ -21,10 +22,12 @@ class Check:
 
     ok: bool
     error: str | None = None
+    note: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """`{"ok": true}` or `{"ok": false, "error": …}`."""
-        return {"ok": self.ok} if self.error is None else {"ok": self.ok, "error": self.error}
+        """`{"ok": true}`, with what is to be said about it: "error" or "note"."""
+        said = {"error": self.error, "note": self.note}
+        return {"ok": self.ok, **{name: text for name, text in said.items() if text is not None}}
 
 
 GOOD = Check(True)
@@ -55,7 +58,13 @@ class Health:
             return Check(False, str(error)), Check(False, "the database cannot be asked")
         except StoreError as error:
             return Check(False, str(error)), Check(False, "the database did not answer")
-        return GOOD, GOOD
+        return await self._role(), GOOD
+
+    async def _role(self) -> Check:
+        """The record is safe either way, but from the owner only by its trigger."""
+        if await self._db.role() == APP_ROLE:
+            return GOOD
+        return Check(True, note=f"only the trigger protects the record: connect as {APP_ROLE}")
 
     async def _slack_token(self) -> Check:
         if time.monotonic() < self._token_good_until:

@@ -36,6 +36,9 @@ class Metrics:
         self._behind = Gauge(
             "vistobueno_cards_behind", "Copies of cards that do not show their row.", registry=self._registry
         )
+        self._unposted = Gauge(
+            "vistobueno_notices_unposted", "Messages that wait to be posted.", registry=self._registry
+        )
         self._pending = Gauge(
             "vistobueno_approvals_pending", "Approvals that wait for people.", registry=self._registry
         )
@@ -56,8 +59,9 @@ class Metrics:
         """A click changed nothing."""
         self._refused.labels(why).inc()
 
-    def backlog(self, *, cards_behind: int, approvals_pending: int) -> None:
+    def backlog(self, *, cards_behind: int, notices_unposted: int, approvals_pending: int) -> None:
         """What waits in the database now."""
+        self._unposted.set(notices_unposted)
         self._behind.set(cards_behind)
         self._pending.set(approvals_pending)
 

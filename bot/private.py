@@ -9,10 +9,13 @@ from slack_sdk.errors import SlackApiError
 from bot.blocks.bounded import Message
 from bot.payloads import Click
 from bot.slack import UNREACHABLE, Slack, error_code
+from store import clicks
+from store.engine import Database
+from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
 
-REMEMBERED = 10_000
+REMEMBERED = 10_000  # clicks in this process: most copies come to the process that had the first
 
 
 @dataclass(frozen=True)
@@ -34,19 +37,16 @@ class Place:
 
 
 class PrivateAnswers:
-    """Tells people what became of what they did, at most once for a click.
+    """Tells people what became of what they did, once for a click, whichever process it comes to."""
 
-    The memory of clicks is this process's: Slack delivers a click once, and a copy that another process gets
-    tells the person the same again, which is no harm.
-    """
-
-    def __init__(self, slack: Slack) -> None:
+    def __init__(self, slack: Slack, db: Database) -> None:
         self._slack = slack
+        self._db = db
         self._told: OrderedDict[tuple[str, ...], None] = OrderedDict()
 
     async def tell(self, place: Place, message: Message) -> None:
         """Tell the person; when no way works, the log says so."""
-        if place.key is not None and not self._first(place.key):
+        if place.key is not None and not await self._first(place.key):
             return
         for way in (self._by_response_url, self._in_channel, self._as_dm):
             try:
@@ -58,13 +58,17 @@ class PrivateAnswers:
                 log.info("a private answer went another way", way=way.__name__, error=type(error).__name__)
         log.warning("a private answer could not be given", user=place.user_id)
 
-    def _first(self, key: tuple[str, ...]) -> bool:
+    async def _first(self, key: tuple[str, ...]) -> bool:
         if key in self._told:
             return False
         self._told[key] = None
         if len(self._told) > REMEMBERED:
             self._told.popitem(last=False)
-        return True
+        try:
+            return await clicks.first(self._db, key)
+        except StoreError as error:  # told twice is better than not at all
+            log.info("a private answer may be given twice", error=str(error))
+            return True
 
     async def _by_response_url(self, place: Place, message: Message) -> bool:
         if place.response_url is None:

@@ -12,10 +12,12 @@ import uvicorn
 from fastapi import FastAPI
 
 from bot.app import App
+from bot.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
 STOPPING_SECONDS = 3  # for requests that are being answered
+DRAIN_SECONDS = 6.0  # for what was left to be done after answers; both are less than the worker's 10 s
 
 
 Announce = Callable[[], None]
@@ -44,7 +46,8 @@ def listen(host: str, port: int) -> socket.socket:
         if error.errno in {errno.EADDRINUSE, errno.EACCES}:
             why = "is in use" if error.errno == errno.EADDRINUSE else "is not allowed for this user"
             raise PortTaken(
-                f"Port {port} {why}: stop what listens there, or choose another one with PORT."
+                f"Port {port} {why}: stop what listens there, or choose another one "
+                "(PORT, or --port of the demo)."
             ) from error
         raise
     return listening
@@ -61,8 +64,8 @@ async def run(
     stop = asyncio.Event()
     with stopped_by_signals(stop):
         async with asyncio.TaskGroup() as parts:
-            if listening is not None:
-                parts.create_task(serve(app.http, listening, stop, announce))
+            if listening is not None and app.http is not None:
+                parts.create_task(_serve(app.http, app.bot.tasks, listening, stop, announce))
             if work:
                 parts.create_task(_work(app, stop))
 
@@ -85,6 +88,13 @@ async def serve(
         await server.serve(sockets=[listening])
     finally:
         ending.cancel()
+
+
+async def _serve(
+    http: FastAPI, tasks: Tasks, listening: socket.socket, stop: asyncio.Event, announce: Announce
+) -> None:
+    await serve(http, listening, stop, announce)
+    await tasks.drain(DRAIN_SECONDS)
 
 
 class _Server(uvicorn.Server):

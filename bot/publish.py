@@ -123,9 +123,25 @@ class SlackPublisher:
         await self._card_shown(claimed, approval, channel, ts)
 
     async def _card_shown(self, claimed: Card, approval: Approval, channel: str, ts: str) -> None:
-        await cards.posted(
+        recorded = await cards.posted(
             self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
         )
+        if not recorded:  # another publisher has the copy by now, and this message may be one too many
+            await self.adopt(approval.id, channel, ts, claimed.user_id)
+
+    async def adopt(self, approval_id: str, channel: str, ts: str, user_id: str | None) -> None:
+        """Keep a message that is there up to date, if no copy is known to be it."""
+        adopted = await cards.adopt(
+            self._house.db,
+            approval_id=approval_id,
+            team_id=self._team.team_id,
+            channel_id=channel,
+            ts=ts,
+            user_id=user_id,
+        )
+        if adopted:
+            log.info("a message is a copy of a card from now on", approval=approval_id)
+            self._wake.call()
 
     async def _card_failed(self, claimed: Card, fault: Fault) -> bool:
         retry_in = fault.retry_in(claimed.failures)

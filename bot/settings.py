@@ -21,10 +21,9 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class SlackSettings:
-    """What talking with Slack over HTTP needs."""
+    """What calling Slack's Web API needs."""
 
     bot_token: str = field(repr=False)
-    signing_secret: str = field(repr=False)
     api_url: str
 
 
@@ -59,7 +58,7 @@ class Settings:
             slack_signing_secret=given.get("SLACK_SIGNING_SECRET"),
             slack_app_token=given.get("SLACK_APP_TOKEN"),
             slack_api_url=_with_slash(_http_url(given, "SLACK_API_URL") or defaults.slack_api_url),
-            anthropic_api_key=given.get("ANTHROPIC_API_KEY"),
+            anthropic_api_key=_credential(given, "ANTHROPIC_API_KEY"),
             anthropic_base_url=_http_url(given, "ANTHROPIC_BASE_URL"),
             model=given.get("VISTOBUENO_MODEL"),
             policy=given.get("VISTOBUENO_POLICY", defaults.policy),
@@ -85,13 +84,17 @@ class Settings:
         return self.database_url
 
     def require_slack(self, command: str) -> SlackSettings:
-        """Token, secret and URL of Slack; raises SettingsError naming the first that is missing."""
+        """Token and URL of Slack; raises SettingsError when the token is missing."""
         if self.slack_bot_token is None:
             raise SettingsError(
                 "SLACK_BOT_TOKEN",
                 f"`{command}` needs SLACK_BOT_TOKEN: copy the Bot User OAuth Token (xoxb-…) "
                 "from your Slack app's page OAuth & Permissions.",
             )
+        return SlackSettings(self.slack_bot_token, self.slack_api_url)
+
+    def require_signing_secret(self, command: str) -> str:
+        """What Slack signs its requests with; raises SettingsError when it is missing, or not to be used."""
         if self.slack_app_token is not None:
             raise SettingsError(
                 "SLACK_APP_TOKEN",
@@ -104,7 +107,7 @@ class Settings:
                 f"`{command}` needs SLACK_SIGNING_SECRET: "
                 "copy it from your Slack app's page Basic Information.",
             )
-        return SlackSettings(self.slack_bot_token, self.slack_signing_secret, self.slack_api_url)
+        return self.slack_signing_secret
 
     def require_model(self, command: str) -> None:
         """Raise SettingsError when there is no model to ask."""
@@ -118,7 +121,8 @@ class Settings:
 
 def _database_url(given: Mapping[str, str], name: str) -> str | None:
     url = given.get(name)
-    if url is not None and urlsplit(url).scheme not in {"postgres", "postgresql"}:
+    # not urlsplit: a password may have signs that it takes for something else
+    if url is not None and url.partition("://")[0] not in {"postgres", "postgresql"}:
         raise SettingsError(
             name, f"{name} is not a PostgreSQL URL: write it as postgresql://user:password@host:5432/name."
         )
@@ -129,10 +133,25 @@ def _http_url(given: Mapping[str, str], name: str) -> str | None:
     url = given.get(name)
     if url is None:
         return None
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    if not _is_http(url):
         raise SettingsError(name, f"{name} is not a web address: write it as https://host/path.")
     return url
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half an IPv6 address, or a port that is no number
+        return False
+
+
+def _credential(given: Mapping[str, str], name: str) -> str | None:
+    value = given.get(name)
+    # it goes into a header of HTTP
+    if value is not None and not (value.isascii() and value.isprintable() and " " not in value):
+        raise SettingsError(name, f"{name} has signs that cannot be part of it: copy it again.")
+    return value
 
 
 def _with_slash(url: str) -> str:
@@ -140,7 +159,7 @@ def _with_slash(url: str) -> str:
 
 
 def _bot_token(given: Mapping[str, str]) -> str | None:
-    token = given.get("SLACK_BOT_TOKEN")
+    token = _credential(given, "SLACK_BOT_TOKEN")
     if token is not None and token.startswith(("xapp-", "xoxp-")):
         raise SettingsError(
             "SLACK_BOT_TOKEN",
@@ -171,7 +190,7 @@ def _locale(name: str) -> str:
 def _port(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) < 65536):
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 65536):
         raise SettingsError("PORT", f"PORT is {text!r}: write a number from 0 to 65535.")
     return int(text)
 

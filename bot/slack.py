@@ -1,6 +1,8 @@
 """Clients of Slack's Web API: one that retries, one that posts once, one that must answer within 2 s."""
 
 import ipaddress
+import os
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -30,6 +32,10 @@ class SlackRefusedToken(Exception):
     """Slack does not take the bot's token; the text says what to do."""
 
 
+class SlackUnreachable(Exception):
+    """Nothing that speaks for Slack answered; the text says what to do."""
+
+
 @dataclass(frozen=True)
 class Team:
     """The workspace the token belongs to, and who the bot is in it."""
@@ -53,13 +59,23 @@ class Slack:
     session: aiohttp.ClientSession
 
     async def team(self) -> Team:
-        """Who the token is (auth.test); raises SlackRefusedToken or one of UNREACHABLE."""
+        """Who the token is (auth.test); raises SlackRefusedToken or SlackUnreachable."""
+        url = self.patient.base_url
         try:
             answer = await self.patient.auth_test()
         except SlackApiError as error:
+            code = error_code(error)
+            if code.startswith("http_"):  # not Slack's JSON
+                raise SlackUnreachable(
+                    f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
+                ) from error
             raise SlackRefusedToken(
-                f"Slack does not take SLACK_BOT_TOKEN ({error_code(error)}): copy the Bot User OAuth Token "
+                f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
                 "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
+            ) from error
+        except UNREACHABLE as error:
+            raise SlackUnreachable(
+                f"Slack cannot be reached at {url} ({_reason(error)}): check the network and SLACK_API_URL."
             ) from error
         return Team(answer["team_id"], answer["url"], answer["user_id"], answer.get("bot_id"))
 
@@ -105,6 +121,15 @@ def message_link(team: Team, channel_id: str, ts: str, thread_ts: str | None = N
     """A message's permalink, in the form that chat.getPermalink gives."""
     link = f"{team.url.rstrip('/')}/archives/{channel_id}/p{ts.replace('.', '')}"
     return link if thread_ts in (None, ts) else f"{link}?thread_ts={thread_ts}&cid={channel_id}"
+
+
+def _reason(error: Exception) -> str:
+    cause = getattr(error, "os_error", None)
+    if isinstance(cause, socket.gaierror):
+        return "its name is not known"
+    if isinstance(cause, OSError) and cause.errno:
+        return os.strerror(cause.errno)
+    return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 def _session(connector: aiohttp.TCPConnector, seconds: float) -> aiohttp.ClientSession:

@@ -1,7 +1,7 @@
 """Background work of the web process: tracked, so that shutdown ends it and failures are logged."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import structlog
@@ -11,6 +11,8 @@ from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
 
+AT_ONCE = 16
+
 T = TypeVar("T")
 
 
@@ -19,6 +21,7 @@ class Tasks:
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
+        self._slots = asyncio.Semaphore(AT_ONCE)
 
     def __len__(self) -> int:
         return len(self._running)
@@ -29,6 +32,15 @@ class Tasks:
         self._running.add(task)
         task.add_done_callback(self._ended)
         return task
+
+    def queue(self, work: Callable[[], Coroutine[Any, Any, T]], name: str) -> asyncio.Task[T]:
+        """Run `work()` once fewer than 16 of those queued run: a flood must not take all connections."""
+
+        async def when_free() -> T:
+            async with self._slots:
+                return await work()
+
+        return self.start(when_free(), name)
 
     async def drain(self, seconds: float) -> None:
         """Wait for all that runs, and what it starts meanwhile; cancel what is left after `seconds`."""

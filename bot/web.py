@@ -15,7 +15,7 @@ from starlette.background import BackgroundTask
 from bot.after import AfterAnswer
 from bot.bot import Bot
 from bot.health import Health
-from store import approvals, cards
+from store import approvals, backlog, cards
 
 LONGEST_BODY = 2 * 1024 * 1024  # bytes; a view is 250 kB at most, and form encoding makes it longer
 
@@ -46,7 +46,9 @@ def create_http(bot: Bot, bolt: AsyncApp, health: Health, signing_secret: str) -
     async def metrics(request: Request) -> Response:
         db = bot.house.db
         bot.metrics.backlog(
-            cards_behind=await cards.count_behind(db), approvals_pending=await approvals.count_pending(db)
+            cards_behind=await cards.count_behind(db),
+            notices_unposted=await backlog.count_unposted(db),
+            approvals_pending=await approvals.count_pending(db),
         )
         return Response(bot.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -63,7 +65,7 @@ async def _dispatch(bot: Bot, bolt: AsyncApp, request: Request, body: bytes) -> 
     after = AfterAnswer(bot.tasks)
     try:
         bolt_request = _read_request(request, body, after)
-    except ValueError:  # signed, so from Slack, but neither JSON nor a form
+    except (ValueError, AttributeError):  # signed, so from Slack, but neither a form nor an object of JSON
         return JSONResponse({"error": "unreadable body"}, 400)
     response = to_starlette_response(await bolt.async_dispatch(bolt_request))
     bot.metrics.ack(kind_of(bolt_request.body), response.status_code, time.monotonic() - started)

@@ -22,6 +22,7 @@ from store.transitions import OPEN_APPROVALS, ApprovalStatus, quoted
 from store.values import dump, new_id, text
 
 _SELECT = f"SELECT {rows.APPROVAL} FROM {rows.APPROVAL_FROM}"
+OF_CALL = f"{_SELECT} WHERE a.call_id = %s"
 _OLDEST_FIRST = "ORDER BY a.created_at, c.position"
 
 
@@ -33,7 +34,7 @@ async def read(db: Database, approval_id: str) -> Approval | None:
 
 async def of_call(db: Database, call_id: str) -> Approval | None:
     """The approval of a call, or None: it was allowed."""
-    row = await db.one(f"{_SELECT} WHERE a.call_id = %s", [call_id])
+    row = await db.one(OF_CALL, [call_id])
     return None if row is None else rows.approval(row)
 
 
@@ -162,28 +163,34 @@ def _votes(votes: Sequence[Vote]) -> str | None:
     return dump([vote.to_json() for vote in votes])
 
 
+async def _decide(db: Database, statement: str, params: dict[str, Any]) -> Approval | None:
+    """Run a conditional statement and read, in the same round trip, what it made of the approval."""
+    won, [row] = await db.together((statement, params), (f"{_SELECT} WHERE a.id = %s", [params["approval"]]))
+    return rows.approval(row) if won else None
+
+
 async def vote(
     db: Database, approval: Approval, actor: Actor, votes: Sequence[Vote], reason: str | None
-) -> bool:
-    """Add a vote that is not enough yet; False: the approval is no longer as it was read, nothing changed."""
+) -> Approval | None:
+    """Add a vote that is not enough yet. None: the approval is no longer as it was read, nothing changed."""
     params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
-    return await db.one(sql.VOTE, params) is not None
+    return await _decide(db, sql.VOTE, params)
 
 
 async def approve(
     db: Database, approval: Approval, actor: Actor, votes: Sequence[Vote], reason: str | None
-) -> bool:
-    """Approve with the last vote needed; False: the approval is no longer as it was read, nothing changed."""
+) -> Approval | None:
+    """Approve with the last vote needed. None: the approval is no longer as it was read, nothing changed."""
     params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
-    return await db.one(sql.APPROVE, params) is not None
+    return await _decide(db, sql.APPROVE, params)
 
 
 async def reject(
     db: Database, approval: Approval, actor: Actor, reason: str, *, result: Json, veto: bool
-) -> bool:
-    """Reject: the call is closed with `result`, its effect vetoed; False: as for `approve`."""
+) -> Approval | None:
+    """Reject: the call is closed with `result`, its effect vetoed. None: as for `approve`."""
     params = _decision(approval, actor, "reject", reason) | {"result": dump(result), "veto": veto}
-    return await db.one(sql.REJECT, params) is not None
+    return await _decide(db, sql.REJECT, params)
 
 
 async def save_draft(db: Database, approval: Approval, author: Actor, content: Measured) -> Draft:
@@ -221,11 +228,11 @@ async def confirm_draft(
     reason: str | None,
     *,
     approved: bool,
-) -> bool:
-    """Make the draft the next revision; `approved`: the editor's vote is enough. False: others were first."""
+) -> Approval | None:
+    """Make the draft the next revision; `approved`: the editor's vote is enough. None: others were first."""
     params = _decision(approval, actor, "edit", reason) | {"votes": _votes(votes), "draft": draft.id}
     statement = sql.EDIT_AND_APPROVE if approved else sql.EDIT_AND_VOTE
-    return await db.one(statement, params) is not None
+    return await _decide(db, statement, params)
 
 
 # --- the clock ---

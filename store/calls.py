@@ -50,11 +50,12 @@ async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | 
 
 
 async def _claimed(db: Database, call_id: str, token: str) -> ClaimedCall:
-    row = await db.one(f"SELECT {rows.CALL}, c.run_id AS owner FROM calls c WHERE c.id = %s", [call_id])
-    assert row is not None, call_id
-    run = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.id = %s", [row["owner"]])
-    assert run is not None
-    return ClaimedCall(rows.call(row), rows.run(run), token, await approvals.of_call(db, call_id))
+    [call], [run], asked = await db.together(
+        (f"SELECT {rows.CALL} FROM calls c WHERE c.id = %s", [call_id]),
+        (f"SELECT {rows.RUN} FROM runs r JOIN calls c ON c.run_id = r.id WHERE c.id = %s", [call_id]),
+        (approvals.OF_CALL, [call_id]),
+    )
+    return ClaimedCall(rows.call(call), rows.run(run), token, rows.approval(asked[0]) if asked else None)
 
 
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> ClaimedCall | None:
@@ -199,7 +200,7 @@ async def mark_unknown(
 async def lapsed(db: Database, *, limit: int = 50) -> list[tuple[Call, str]]:
     """Attempts that nobody goes on with, each with the lost token.
 
-    Executing calls whose lease is over, and allowed ones that were to be tried again when their run was stopped.
+    Executing calls whose lease is over, and allowed ones to be tried again whose run was stopped.
     """
     found = await db.query(
         f"""(SELECT {rows.CALL}, c.token FROM calls c

@@ -3,7 +3,9 @@
 from store import rows
 from store.engine import Database
 from store.records import Card
-from store.values import text
+from store.values import new_id, text
+
+GIVEN_UP = 2**31 - 1  # as the shown version of a copy that is gone and not missed: it is never behind
 
 
 async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -> Card | None:
@@ -45,12 +47,54 @@ async def failed(db: Database, card_id: str, token: str, *, error: str, retry_in
 
 
 async def lost(db: Database, card_id: str, token: str) -> None:
-    """The message is gone from Slack: the card is to be posted anew."""
+    """The message is gone from Slack: the card is to be posted anew, unless it has another copy there."""
     await db.query(
-        """UPDATE cards SET ts = NULL, shown_version = 0, token = NULL, lease_until = NULL, not_before = NULL
- WHERE id = %s AND token = %s""",
-        [card_id, token],
+        f"""UPDATE cards k SET ts = CASE WHEN other.there THEN k.ts END, token = NULL, lease_until = NULL,
+       shown_version = CASE WHEN other.there THEN {GIVEN_UP} ELSE 0 END, not_before = NULL
+  FROM (SELECT count(o.id) > 0 AS there FROM cards own JOIN cards o USING (approval_id, channel_id)
+         WHERE own.id = %(card)s AND o.id <> own.id AND o.ts IS NOT NULL AND o.shown_version < {GIVEN_UP}
+       ) AS other
+ WHERE k.id = %(card)s AND k.token = %(token)s""",
+        {"card": card_id, "token": token},
     )
+
+
+async def adopt(
+    db: Database, *, approval_id: str, team_id: str, channel_id: str, ts: str, user_id: str | None
+) -> bool:
+    """Keep a message up to date from now on; False: it is one of the copies that are.
+
+    It was posted, but the answer or its poster was lost: so it takes the place of a copy that is still to be
+    posted there, whoever is about to. `user_id`: in this person's DM.
+    """
+    row = await db.one(
+        """WITH known AS (
+  SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s),
+unposted AS (
+  SELECT id FROM cards
+   WHERE approval_id = %(approval)s AND team_id = %(team)s AND ts IS NULL AND NOT EXISTS (SELECT FROM known)
+     AND (channel_id = %(channel)s OR user_id = %(user)s)
+   LIMIT 1 FOR UPDATE),
+taken AS (
+  UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
+         lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
+    FROM unposted WHERE k.id = unposted.id RETURNING k.id),
+added AS (
+  INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
+  SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
+   WHERE a.id = %(approval)s AND NOT EXISTS (SELECT FROM known) AND NOT EXISTS (SELECT FROM taken)
+  ON CONFLICT DO NOTHING RETURNING id)
+SELECT id FROM taken UNION ALL SELECT id FROM added""",
+        {
+            "id": new_id("card"),
+            "approval": text(approval_id),
+            "team": team_id,
+            "channel": channel_id,
+            "user": user_id,
+            "ts": ts,
+        },
+    )
+    return row is not None
 
 
 async def of_approval(db: Database, approval_id: str) -> list[Card]:

@@ -167,6 +167,7 @@ class Cluster:
                 errors="replace",
                 timeout=DEADLINE_SECONDS,
                 umask=0o077,
+                start_new_session=True,  # Ctrl-C is for this process, which then stops the server in order
                 user=None if self.account is None else self.account.uid,
                 group=None if self.account is None else self.account.gid,
                 extra_groups=None if self.account is None else [],

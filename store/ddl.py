@@ -130,7 +130,7 @@ def triggers() -> tuple[str, ...]:
 # Tables that the app may do less than read, add to and change; and those that it may take rows out of.
 READ_BY_APP = frozenset({"audit_events", "audit_heads", "alembic_version"})
 ADDED_TO_BY_APP = frozenset({"revisions", "decisions"})
-EMPTIED_BY_APP = frozenset({"held_items", "directory_groups", "directory_members"})
+EMPTIED_BY_APP = frozenset({"held_items", "directory_groups", "directory_members", "answered_clicks"})
 
 
 def grants(tables: Iterable[str]) -> tuple[str, ...]:

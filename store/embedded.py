@@ -69,7 +69,14 @@ async def start(folder: Path | None = None, *, fast: bool = False) -> Embedded:
     `fast` gives up durability (fsync off), for tests that do not test it; it counts only when this call is
     the one that starts the server. Raises EmbeddedError with one sentence for people.
     """
-    return await asyncio.to_thread(_start, _resolved(folder), fast)
+    starting = asyncio.create_task(asyncio.to_thread(_start, _resolved(folder), fast))
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # the thread goes on: what it still starts is given back
+        with contextlib.suppress(EmbeddedError):
+            await stop(await starting)
+        raise
 
 
 async def stop(embedded: Embedded) -> None:

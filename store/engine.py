@@ -20,36 +20,37 @@ from sqlalchemy.util import greenlet_spawn
 from store.ddl import APP_ROLE
 from store.errors import (
     DatabaseUnavailable,
-    NotMigrated,
     StoreError,
     refuse_old_server,
     refused,
     translated,
     without_secrets,
 )
-from store.migrate import HEAD, upgrade
+from store.migrate import HEAD, upgrade, wrong_version
 
 CHANNEL = "vistobueno_work"
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
 
 
-def sqlalchemy_url(url: str) -> URL:
+_WRITE_IT = "write it as postgresql://user:password@host:5432/database"
+
+
+def sqlalchemy_url(url: str, *, named_by: str = "DATABASE_URL") -> URL:
     """`url` for SQLAlchemy with psycopg 3; `postgres://` and `postgresql://` mean the same.
 
-    Raises DatabaseUnavailable when it is no PostgreSQL URL.
+    Raises DatabaseUnavailable when it is no PostgreSQL URL; `named_by` is the variable it came from.
     """
     try:
         parsed = make_url(url)
     except (sa.exc.ArgumentError, ValueError) as error:
-        raise DatabaseUnavailable(
-            "DATABASE_URL is not a URL: write it as postgresql://user:password@host:5432/database."
-        ) from error
+        raise DatabaseUnavailable(f"{named_by} is not a URL: {_WRITE_IT}.") from error
     if parsed.drivername.split("+")[0] not in {"postgres", "postgresql"}:
         raise DatabaseUnavailable(
-            f"DATABASE_URL begins with {parsed.drivername}://, but vistobueno needs PostgreSQL:"
-            " write it as postgresql://user:password@host:5432/database."
+            f"{named_by} begins with {parsed.drivername}://, but vistobueno needs PostgreSQL: {_WRITE_IT}."
         )
+    if "@" in (parsed.host or ""):
+        raise DatabaseUnavailable(f"{named_by} has a second @: write one of the password as %40.")
     return parsed.set(drivername="postgresql+psycopg")
 
 
@@ -58,28 +59,37 @@ def libpq_url(url: str) -> str:
     return sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
-def _unavailable(url: str, error: BaseException) -> DatabaseUnavailable:
-    shown = sqlalchemy_url(url).set(drivername="postgresql")
-    where = f"{shown.host or shown.query.get('host') or 'localhost'}"
+def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL") -> DatabaseUnavailable:
+    shown = sqlalchemy_url(url)
+    where = f"PostgreSQL at {shown.host or shown.query.get('host') or 'localhost'}"
+    if shown.database:
+        where += f" (database {shown.database})"
     reason = without_secrets(str(getattr(error, "orig", None) or error))
+    _, answered, said = reason.partition("FATAL:")
+    if answered:
+        return DatabaseUnavailable(
+            f"{where} refused the connection: {said.strip()}. Check {named_by}, and the server."
+        )
+    for prefix in ("connection failed: ", "connection is bad: "):  # psycopg's own, which say it twice
+        reason = reason.removeprefix(prefix)
     return DatabaseUnavailable(
-        f"PostgreSQL at {where} (database {shown.database}) cannot be reached: {reason}."
-        " Check DATABASE_URL and that the server is running."
+        f"{where} cannot be reached: {reason}. Check {named_by} and that the server is running."
     )
 
 
 def _is_stale(connection: Any) -> bool:
-    """Whether an idle connection was closed by the server: then its socket has something to read."""
+    """Whether a pooled connection was left busy, or closed by the server: then its socket can be read."""
     if connection.closed or connection.broken:
         return True
-    readable, _, _ = select.select([connection.fileno()], [], [], 0)
-    if not readable:
-        return False
+    socket = select.poll()  # not select(), which takes no file number above 1,023
+    socket.register(connection.fileno(), select.POLLIN)
     try:
-        connection.pgconn.consume_input()
+        while socket.poll(0):  # first the server's goodbye, then the end of the stream
+            connection.pgconn.consume_input()
     except psycopg.OperationalError:
         return True
-    return bool(connection.pgconn.status != psycopg.pq.ConnStatus.OK)
+    idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    return not idle or bool(connection.pgconn.status != psycopg.pq.ConnStatus.OK)
 
 
 class Database:
@@ -100,6 +110,7 @@ class Database:
         engine = create_async_engine(
             sqlalchemy_url(url),
             isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,  # in autocommit there is nothing to roll back
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=wait,
@@ -109,7 +120,8 @@ class Database:
         def prepare(connection: Any, _record: Any) -> None:
             connection.autocommit = True
             cursor = connection.cursor()
-            cursor.execute(f"SET statement_timeout = {int(statement_timeout * 1000)}")
+            # psycopg reads no other style of dates, and a role may have one
+            cursor.execute(f"SET statement_timeout = {int(statement_timeout * 1000)}; SET datestyle = 'ISO'")
             # not there yet, or not ours to take: readiness says so
             with contextlib.suppress(psycopg.Error):
                 cursor.execute(f"SET ROLE {APP_ROLE}")
@@ -138,7 +150,11 @@ class Database:
         # not the engine's own Connection: making and closing one costs as much as a small statement
         try:
             return await self._engine.raw_connection()
-        except (DBAPIError, psycopg.Error, PoolTimeout, OSError) as error:
+        except PoolTimeout as error:
+            raise DatabaseUnavailable(
+                "All of this process's connections to PostgreSQL are busy: try again in a moment."
+            ) from error
+        except (DBAPIError, psycopg.Error, OSError) as error:
             raise _unavailable(self.url, error) from error
 
     async def query(self, sql: str, params: Params = None) -> list[Row]:
@@ -188,10 +204,7 @@ class Database:
             else []
         )
         if versions != [HEAD]:
-            raise NotMigrated(
-                f"The database is at version {versions[0] if versions else 'none'} and this vistobueno"
-                f" needs {HEAD}: run `vistobueno migrate`."
-            )
+            raise wrong_version(versions[0] if versions else None)
 
     @asynccontextmanager
     async def listener(self) -> AsyncIterator["Listener"]:
@@ -240,19 +253,22 @@ class Listener:
             self._connection = None
 
 
-async def migrate(owner_url: str) -> None:
+async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     """Bring the database of `owner_url` to this version's tables; safe to run in many processes at once.
 
-    Raises DatabaseUnavailable, ServerTooOld or StatementRefused.
+    `named_by` is the variable that the URL came from. Raises DatabaseUnavailable, ServerTooOld, NotMigrated
+    (it is of a newer version) or StatementRefused.
     """
     try:
-        await asyncio.to_thread(upgrade, sqlalchemy_url(owner_url))
+        await asyncio.to_thread(upgrade, sqlalchemy_url(owner_url, named_by=named_by))
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) is None:
-            raise _unavailable(owner_url, error) from error
+            raise _unavailable(owner_url, error, named_by) from error
         raise _from_driver(error) from error
     except DBAPIError as error:
         raise _from_driver(error) from error
+    except psycopg.Error as error:
+        raise refused(error) from error
 
 
 def _from_driver(error: DBAPIError) -> StoreError:

@@ -73,9 +73,11 @@ def refused(error: psycopg.Error) -> StoreError:
         return ItemsHeld(text, state)
     if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.UndefinedColumn):
         return NotMigrated(f"The database lacks what this version needs ({text}): run `vistobueno migrate`.")
-    # 08 connection, 57P01..03 shutdown and crash: the answer may have been lost on the way
+    if isinstance(error, pg.DiskFull):
+        return StatementRefused(f"The database has no space left ({text}): free some on its disk.", state)
+    # 08 connection, 57P shutdown, crash, idle for too long: the answer may have been lost on the way
     lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and state is None
-    if lost or (state or "").startswith("08") or state in {"57P01", "57P02", "57P03"}:
+    if lost or (state or "").startswith(("08", "57P")):
         return Unconfirmed(f"The database did not answer: {text}")
     return StatementRefused(f"The database refused a statement ({state}): {text}", state)
 

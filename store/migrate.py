@@ -1,16 +1,19 @@
 """Runs the Alembic migrations from inside the package, one process at a time."""
 
 from pathlib import Path
+from threading import Lock
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import URL
 
-from store.errors import refuse_old_server
+from store.errors import NotMigrated, refuse_old_server
 
 FOLDER = Path(__file__).parent / "migrations"
 HEAD = "0001"
+_ALEMBIC = Lock()  # it keeps what it works on in globals of its own
 _LOCK = 7_303_014_001  # an advisory lock: migrations of one database wait for each other
 
 
@@ -22,19 +25,27 @@ def config(connection: sa.Connection | None = None) -> Config:
     return settings
 
 
+def wrong_version(found: str | None) -> NotMigrated:
+    """The error for a database at another version than HEAD; None: it has no tables yet."""
+    # versions are four digits, counted up
+    way = "install a newer one" if found is not None and found > HEAD else "run `vistobueno migrate`"
+    return NotMigrated(
+        f"The database is at version {found or 'none'} and this vistobueno needs {HEAD}: {way}."
+    )
+
+
 def upgrade(url: URL) -> None:
-    """Migrate to the newest version."""
+    """Migrate to the newest version; raises NotMigrated for a database that is past it."""
     engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args={"connect_timeout": 10})
-    with engine.connect() as connection:
+    with _ALEMBIC, engine.connect() as connection, engine.connect() as holder:
         major = connection.execute(sa.text("SELECT current_setting('server_version_num')::int / 10000"))
         refuse_old_server(int(major.scalar_one()))
         connection.commit()
-        connection.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+        # held until its connection is closed, whatever became of the migration's
+        holder.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+        found = MigrationContext.configure(connection).get_current_revision()
+        if found is not None and found > HEAD:
+            raise wrong_version(found)
         connection.commit()
-        try:
-            command.upgrade(config(connection), "head")
-            connection.commit()
-        finally:
-            connection.rollback()
-            connection.execute(sa.text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
-            connection.commit()
+        command.upgrade(config(connection), "head")
+        connection.commit()

@@ -11,6 +11,7 @@ from store.records import (
     SYSTEM,
     Actor,
     Approval,
+    Call,
     ClaimedRun,
     Conversation,
     ConversationId,
@@ -41,27 +42,26 @@ async def start(
     source_key: str,
 ) -> tuple[Run, bool]:
     """Queue a run, once for each `source_key`; returns it and whether it is new."""
-    row = await db.one(
-        sql.START_WITHOUT_THREAD if thread_ts is None else sql.START_IN_THREAD,
-        {
-            "conversation": new_id("conv"),
-            "run": new_id("run"),
-            "team": team_id,
-            "channel": channel_id,
-            "thread": thread_ts,
-            "agent": agent,
-            "task": text(task),
-            "requester_team": requester.team_id,
-            "requester_user": requester.user_id,
-            "requester_name": text(requester.name),
-            "source_key": text(source_key),
-            "state_version": STATE_VERSION,
-            "actor": dump(requester.to_json()),
-        },
+    params = {
+        "conversation": new_id("conv"),
+        "run": new_id("run"),
+        "team": team_id,
+        "channel": channel_id,
+        "thread": thread_ts,
+        "agent": agent,
+        "task": text(task),
+        "requester_team": requester.team_id,
+        "requester_user": requester.user_id,
+        "requester_name": text(requester.name),
+        "source_key": text(source_key),
+        "state_version": STATE_VERSION,
+        "actor": dump(requester.to_json()),
+    }
+    made, [found] = await db.together(
+        (sql.START_WITHOUT_THREAD if thread_ts is None else sql.START_IN_THREAD, params),
+        (f"SELECT {rows.RUN} FROM runs r WHERE r.source_key = %s", [text(source_key)]),
     )
-    found = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.source_key = %s", [text(source_key)])
-    assert found is not None
-    return rows.run(found), row is not None
+    return rows.run(found), bool(made)
 
 
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId | None:
@@ -79,31 +79,29 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
 
 async def load(db: Database, run_id: RunId, token: str) -> ClaimedRun:
     """All that the holder of a run needs to go on with it."""
-    row = await db.one(
-        f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
+    same = "JOIN runs r ON r.conversation_id = own.conversation_id AND r.seq <= own.seq"
+    [row], runs, turns, calls = await db.together(
+        (
+            f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
   (SELECT jsonb_agg(to_jsonb(v) ORDER BY v.id) FROM vetoes v
     WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL) AS vetoes
   FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s""",
-        [run_id],
-    )
-    assert row is not None, run_id
-    run = rows.run(row)
-    upto = [run.conversation_id, run.seq]
-    runs = await db.query(
-        f"SELECT {rows.RUN} FROM runs r WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq", upto
-    )
-    turns = await db.query(
-        """SELECT m.* FROM messages m JOIN runs r ON r.id = m.run_id
-  WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq, m.seq""",
-        upto,
-    )
-    calls = await db.query(
-        f"""SELECT {rows.CALL} FROM calls c JOIN runs r ON r.id = c.run_id AND r.turn = c.turn
-  WHERE r.conversation_id = %s AND r.seq <= %s ORDER BY r.seq, c.position""",
-        upto,
+            [run_id],
+        ),
+        (f"SELECT {rows.RUN} FROM runs own {same} WHERE own.id = %s ORDER BY r.seq", [run_id]),
+        (
+            f"""SELECT m.* FROM runs own {same} JOIN messages m ON m.run_id = r.id
+  WHERE own.id = %s ORDER BY r.seq, m.seq""",
+            [run_id],
+        ),
+        (
+            f"""SELECT {rows.CALL} FROM runs own {same} JOIN calls c ON c.run_id = r.id AND c.turn = r.turn
+  WHERE own.id = %s ORDER BY r.seq, c.position""",
+            [run_id],
+        ),
     )
     return ClaimedRun(
-        run,
+        rows.run(row),
         rows.conversation(row, "conversation_id"),
         token,
         tuple(rows.run(r) for r in runs),
@@ -121,27 +119,31 @@ async def save_turn(
     calls: Sequence[dict[str, Any]],
     input_tokens: int,
     output_tokens: int,
-) -> bool:
-    """Store a turn and its calls as proposed; False: the run is no longer this worker's.
+) -> list[Call] | None:
+    """Store a turn and its calls, as proposed, and return these. None: the run is no longer this worker's.
 
     `calls`: {"id", "position", "provider_id", "tool", "effect", "input", "rationale"} each.
     """
-    row = await db.one(
-        sql.SAVE_TURN,
-        {
-            "run": claimed.run.id,
-            "token": claimed.token,
-            "turn": claimed.run.turn,
-            "open_calls": len(calls),
-            "body": dump(list(body)),
-            "calls": dump(list(calls)),
-            "state_version": STATE_VERSION,
-            "input_tokens": input_tokens,
-            "output_tokens": output_tokens,
-            "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
-        },
+    params = {
+        "run": claimed.run.id,
+        "token": claimed.token,
+        "turn": claimed.run.turn,
+        "open_calls": len(calls),
+        "body": dump(list(body)),
+        "calls": dump(list(calls)),
+        "state_version": STATE_VERSION,
+        "input_tokens": input_tokens,
+        "output_tokens": output_tokens,
+        "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
+    }
+    saved, made = await db.together(
+        (sql.SAVE_TURN, params),
+        (
+            f"SELECT {rows.CALL} FROM calls c WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position",
+            [claimed.run.id, claimed.run.turn + 1],
+        ),
     )
-    return row is not None
+    return [rows.call(row) for row in made] if saved else None
 
 
 @dataclass(frozen=True)

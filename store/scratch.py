@@ -1,6 +1,7 @@
 """A database of one's own on the embedded server, dropped afterwards: for the demo's unattended play."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -10,6 +11,7 @@ import psycopg
 from psycopg import sql
 
 from store.embedded import Embedded, admin_url, ensure_database
+from store.errors import translated
 
 
 @asynccontextmanager
@@ -24,12 +26,16 @@ async def scratch_database(server: Embedded) -> AsyncIterator[tuple[str, str]]:
 
 
 def _make(server: Embedded, name: str) -> None:
-    with psycopg.connect(admin_url(server), autocommit=True) as connection:
+    with translated(), psycopg.connect(admin_url(server), autocommit=True) as connection:
         ensure_database(connection, name)
 
 
 def _drop(server: Embedded, name: str) -> None:
-    with psycopg.connect(admin_url(server), autocommit=True) as connection:
+    # a server that has gone, or has no space, cannot drop it: what ended the play says more than that
+    with (
+        contextlib.suppress(psycopg.OperationalError),
+        psycopg.connect(admin_url(server), autocommit=True) as connection,
+    ):
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 

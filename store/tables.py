@@ -410,6 +410,14 @@ directory_members = sa.Table(
     ),
 )
 
+answered_clicks = sa.Table(
+    "answered_clicks",
+    metadata,
+    _id("key"),  # a hash of who pressed what, where and when
+    _now("at"),
+    sa.Index("ix_answered_clicks_at", "at"),
+)
+
 audit_events = sa.Table(
     "audit_events",
     metadata,

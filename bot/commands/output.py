@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import signal
 from collections.abc import Coroutine, Sequence
 from datetime import datetime
 from enum import Enum
@@ -35,8 +36,32 @@ def read_settings(*, quiet: bool = False) -> Settings:
 
 
 def complete(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command's work to its end."""
-    return asyncio.run(work)
+    """Run a command's work to its end.
+
+    Ctrl-C and SIGTERM cancel it, so that it puts down what it holds; then the exit code is 130 or 143.
+    """
+    return asyncio.run(_until_terminated(work))
+
+
+async def _until_terminated(work: Coroutine[Any, Any, T]) -> T:
+    """Like Ctrl-C, which asyncio.run turns into a cancellation, but for SIGTERM."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    asked = asyncio.Event()
+
+    def cancel() -> None:
+        asked.set()
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, cancel)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if asked.is_set():
+            raise typer.Exit(128 + signal.SIGTERM) from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The commands that run: dev, web, worker; and migrate, start, demo."""
 
 import os
+import re
 import socket
 from dataclasses import replace
 from typing import Annotated
@@ -20,6 +21,8 @@ from bot.slack import Team, connect
 from store.engine import migrate as migrate_database
 from store.records import Actor
 
+# https://docs.slack.dev/reference/objects/user-object and …/conversation-object
+USER_ID, CHANNEL_ID = re.compile(r"[UW][A-Z0-9]{2,}"), re.compile(r"[CDG][A-Z0-9]{2,}")
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
 
 
@@ -37,6 +40,7 @@ def dev() -> None:
     """
     settings = read_settings()
     settings.require_slack("vistobueno dev")
+    settings.require_signing_secret("vistobueno dev")
     settings.require_model("vistobueno dev")
     complete(_dev(settings))
 
@@ -50,13 +54,14 @@ def web() -> None:
     settings = read_settings()
     settings.require_database("vistobueno web")
     settings.require_slack("vistobueno web")
+    settings.require_signing_secret("vistobueno web")
     complete(_web(settings))
 
 
 def worker() -> None:
     """Run what does the agent's work: model, tools, cards, deadlines.
 
-    Needs DATABASE_URL, SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY. Run as many as you like.
+    Needs DATABASE_URL, SLACK_BOT_TOKEN and ANTHROPIC_API_KEY. Run as many as you like.
     """
     settings = read_settings()
     settings.require_database("vistobueno worker")
@@ -69,7 +74,8 @@ def migrate() -> None:
     """Bring the database to this version's tables, as its owner (DATABASE_OWNER_URL, else DATABASE_URL)."""
     settings = read_settings()
     url = settings.database_owner_url or settings.require_database("vistobueno migrate")
-    complete(migrate_database(url))
+    named_by = "DATABASE_OWNER_URL" if settings.database_owner_url else "DATABASE_URL"
+    complete(migrate_database(url, named_by=named_by))
     typer.echo("the database is ready")
 
 
@@ -81,7 +87,9 @@ def start(
     agent: Annotated[str | None, typer.Option(help="Name of the agent; there is one so far.")] = None,
 ) -> None:
     """Start a run without a message in Slack, and print its id; the bot's first message begins its thread."""
-    settings = read_settings()
+    _expect_id("--user", user, USER_ID, "the member ID from the person's profile in Slack, like U0MARTA")
+    _expect_id("--channel", channel, CHANNEL_ID, "the ID from the channel's details in Slack, like C0SUPPORT")
+    settings = read_settings(quiet=True)
     settings.require_slack("vistobueno start")
     typer.echo(complete(_start(settings, task, user, channel, key or uuid4().hex, agent)))
 
@@ -107,7 +115,7 @@ def _announced(host: str, listening: socket.socket) -> Announce:
 
 
 async def _worker(settings: Settings) -> None:
-    async with build(settings, "vistobueno worker") as app:
+    async with build(settings, "vistobueno worker", serves=False) as app:
         await run(app, listening=None, work=True)
 
 
@@ -132,7 +140,7 @@ async def _start(
                 )
             except TaskTooLong as error:
                 raise CommandFailed(
-                    f"The task is too long: write at most {error.limit} characters."
+                    f"The task is too long: write at most {error.limit:,} characters."
                 ) from error
             except TaskEmpty as error:
                 raise CommandFailed("The task is empty: write what the agent is to do.") from error
@@ -140,9 +148,16 @@ async def _start(
 
 
 def _first_channel(policy: Policy) -> str:
-    """The channel where the cards of most tools go; the rules of a policy file always name one."""
+    """The channel where the cards of most tools go; the rule of a tool always names one."""
     channels = [rule.channel for rule in policy.rules.values()]
+    if not channels:
+        raise CommandFailed("There is no tool, so no rule names a channel: give one with --channel.")
     return max(channels, key=channels.count)
+
+
+def _expect_id(option: str, value: str | None, form: re.Pattern[str], what: str) -> None:
+    if value is not None and not form.fullmatch(value):
+        raise CommandFailed(f"{option} is {value!r}: write {what}.")
 
 
 def _requester(team: Team, user: str | None) -> Actor:

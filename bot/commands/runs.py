@@ -92,7 +92,7 @@ async def _shown(run_id: str) -> tuple[Run, list[Call], list[Approval], list[dic
 
 
 async def _stop(run_id: str) -> Run:
-    settings = read_settings()
+    settings = read_settings(quiet=True)
     async with existing(settings) as db, build_house(settings, db.url) as house:
         try:
             return _there(await cancel_run(house, run_id, OPERATOR), run_id)
@@ -104,7 +104,7 @@ async def _stop(run_id: str) -> Run:
 
 
 async def _again(run_id: str) -> Run:
-    settings = read_settings()
+    settings = read_settings(quiet=True)
     async with existing(settings) as db, build_house(settings, db.url) as house:
         try:
             return _there(await retry_run(house, run_id, OPERATOR), run_id)

@@ -41,6 +41,9 @@ class Child:
         try:
             async with asyncio.timeout(START_SECONDS):
                 await child._answers()
+        except asyncio.CancelledError:
+            await child.kill()
+            raise
         except TimeoutError as error:
             await child.kill()
             raise DemoFailed(

@@ -33,18 +33,15 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    with stopped_by_signals(stop):
-        async with (
-            open_world(settings, port=port, own_database=False) as world,
-            running(world.environ) as child,
-        ):
-            world.sandbox.connect(child.url)
+    async with open_world(settings, port=port, own_database=False) as world, running(world.environ) as child:
+        world.sandbox.connect(child.url)
+        with stopped_by_signals(stop):
             typer.echo(f"Open {world.sandbox.base_url}")
             typer.echo("and ask the bot, as Leo, to refund the failed payments.")
             typer.echo(f"It answers with {world.model}. Ctrl-C ends the demo.")
             await _first_of(stop, child)
-            if not stop.is_set():
-                raise DemoFailed("The app ended by itself: what it said is above.")
+        if not stop.is_set():
+            raise DemoFailed("The app ended by itself: what it said is above.")
     print("The demo is over.", file=sys.stderr)
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from bot.demo.world import World, open_world
 from bot.sandbox.people import Person
 from bot.sandbox.workspace import Message
 from bot.settings import Settings
-from store import runs
+from store import backlog, cards, runs
 from store.engine import Database
 
 STEP_SECONDS = 30.0
@@ -94,8 +95,12 @@ class Story:
         self.world.sandbox.connect(self.child.url)
 
     async def die_and_start_again(self) -> None:
-        """Kill the process that asked, as a power cut would, and start another."""
+        """Kill the process that asked, as a power cut would, and start another.
+
+        Not while a message is on its way: it would be posted once more when the lease of the dead is over.
+        """
         assert self.child is not None
+        await self.until_all_is_shown()
         await self.child.kill()
         self.tell("The process that asked has died.")
         await self.start_app()
@@ -141,19 +146,23 @@ class Story:
             lambda: any(words in self.marta.read(m) for m in channel.thread(asked.ts)[1:]) or None, what
         )
 
+    async def until_all_is_shown(self) -> None:
+        """Wait until the database knows that cards and notices are in Slack."""
+        async with deadline("cards and notices to be shown"), self.db.listener() as listener:
+            while await backlog.count_unposted(self.db) or await cards.count_behind(self.db):
+                await listener.wait(0.1)
+
     async def run_completed(self) -> str:
         """The agent's last words, once the run has ended."""
-        async with asyncio.timeout(STEP_SECONDS), self.db.listener() as listener:
+        async with deadline("the end of the run"), self.db.listener() as listener:
             while (run := (await runs.listed(self.db, unfinished_only=False, limit=1))[0]).answer is None:
                 await listener.wait(1.0)
         return run.answer
 
     async def wait(self, find: Callable[[], T | None], what: str) -> T:
         """What `find` finds once the workspace shows it; DemoFailed after 30 s."""
-        try:
+        async with deadline(what):
             found = await self.world.sandbox.until(find, timeout=STEP_SECONDS)
-        except TimeoutError as error:
-            raise DemoFailed(f"The story stopped: waited {STEP_SECONDS:g} s for {what}.") from error
         assert found is not None
         return found
 
@@ -162,3 +171,13 @@ class Story:
         """DemoFailed unless it holds."""
         if not holds:
             raise DemoFailed(f"The story went wrong: {otherwise}.")
+
+
+@asynccontextmanager
+async def deadline(what: str) -> AsyncIterator[None]:
+    """Give the block 30 s; DemoFailed says what was waited for."""
+    try:
+        async with asyncio.timeout(STEP_SECONDS):
+            yield
+    except TimeoutError as error:
+        raise DemoFailed(f"The story stopped: waited {STEP_SECONDS:g} s for {what}.") from error

@@ -18,6 +18,7 @@ from bot.sandbox.model_api import create_model_api
 from bot.settings import Settings
 from store import embedded
 from store.engine import migrate
+from store.errors import translated
 from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
@@ -45,7 +46,8 @@ async def open_world(settings: Settings, *, port: int, own_database: bool) -> As
         urls = await stack.enter_async_context(_database(settings, own_database))
         await migrate(urls.owner)
         try:
-            await create_shop(urls.owner)
+            with translated():  # the shop is user code, with errors of its own driver
+                await create_shop(urls.owner)
         except NotOurShop as error:
             raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
         provider = await stack.enter_async_context(RefundProvider.start())

@@ -3,10 +3,22 @@
 from slack_bolt.async_app import AsyncApp
 
 from bot.bot import Bot
-from bot.listeners import command, decision, edit, home, mention, message, mistakes, other, reject
+from bot.listeners import (
+    command,
+    decision,
+    directory,
+    edit,
+    home,
+    mention,
+    message,
+    mistakes,
+    other,
+    reject,
+)
 
 
 def register_all(app: AsyncApp, bot: Bot) -> None:
     """Register every listener; `other` takes what is left, so it comes last."""
-    for interaction in (decision, edit, reject, mention, message, command, home, mistakes, other):
+    people = (decision, edit, reject, mention, message, command, home)
+    for interaction in (*people, directory, mistakes, other):
         interaction.register(app, bot)

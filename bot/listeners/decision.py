@@ -7,6 +7,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp
 from bot.after import AfterAnswer
 from bot.blocks.card import Action
 from bot.bot import Bot
+from bot.copies import adopt_copy
 from bot.deciding import Outcome, decide_as, sentence
 from bot.payloads import Click, read_click
 from bot.private import Place
@@ -25,5 +26,6 @@ def register(app: AsyncApp, bot: Bot) -> None:
 
 
 async def tell_outcome(bot: Bot, click: Click, outcome: Outcome) -> None:
-    """Tell the person who clicked what became of it."""
+    """Tell the person who clicked what became of it, and see that what they clicked shows it too."""
     await bot.private.tell(Place.of_click(click), await sentence(bot, outcome, click.user_id))
+    await adopt_copy(bot, click)

@@ -21,8 +21,9 @@ from bot.blocks.modals import (
     waiting_view,
 )
 from bot.bot import Bot
+from bot.copies import adopt_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
-from bot.forms import form_errors, read_form
+from bot.forms import field_titles, form_errors, read_form
 from bot.identity import Nobody
 from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -39,6 +40,7 @@ def register(app: AsyncApp, bot: Bot) -> None:
     async def open_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
         click = read_click(body)
         await open_then_fill(bot, click, opening_view("edit", click.target, bot.texts), _form, after)
+        after.do(adopt_copy, bot, click)
         await ack()
 
     async def submit_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
@@ -67,7 +69,7 @@ class _Checked:
 
 
 async def _form(bot: Bot, click: Click) -> View:
-    seen = await look_as(bot, click)
+    seen = await look_as(bot, click, "edit")
     if isinstance(seen, Approval):
         tool = bot.house.tools.get(seen.tool)
         if tool is not None:
@@ -119,8 +121,15 @@ async def _previewed(bot: Bot, submission: Submission, checked: _Checked) -> Vie
         return problem_view("edit", await sentence(bot, made, submission.user_id), bot.texts)
     if isinstance(made, CannotPreview):
         return problem_view("edit", replies.cannot_preview(made.message, bot.texts), bot.texts)
-    irreversible = bot.house.tools[checked.approval.tool].risk is Risk.IRREVERSIBLE
-    return confirm_edit_view(checked.approval, made, bot.texts, irreversible=irreversible, note=True)
+    tool = bot.house.tools[checked.approval.tool]
+    return confirm_edit_view(
+        checked.approval,
+        made,
+        bot.texts,
+        irreversible=tool.risk is Risk.IRREVERSIBLE,
+        note=True,
+        titles=field_titles(tool.input),
+    )
 
 
 async def _confirm(bot: Bot, submission: Submission) -> Answer:

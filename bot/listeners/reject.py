@@ -10,6 +10,7 @@ from bot.blocks.bounded import View
 from bot.blocks.card import Action
 from bot.blocks.modals import Callback, problem_view, reason_of, reject_view
 from bot.bot import Bot
+from bot.copies import adopt_copy
 from bot.deciding import decide_as, look_as, sentence
 from bot.modals import open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -22,6 +23,7 @@ def register(app: AsyncApp, bot: Bot) -> None:
     async def open_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
         click = read_click(body)
         await open_then_fill(bot, click, reject_view(click.target, bot.texts), _form, after)
+        after.do(adopt_copy, bot, click)
         await ack()
 
     async def submit(ack: AsyncAck, body: dict[str, Any]) -> None:
@@ -32,7 +34,7 @@ def register(app: AsyncApp, bot: Bot) -> None:
 
 
 async def _form(bot: Bot, click: Click) -> View:
-    seen = await look_as(bot, click)
+    seen = await look_as(bot, click, "reject")
     if isinstance(seen, Approval):
         return reject_view(click.target, bot.texts, seen)
     return problem_view("reject", await sentence(bot, seen, click.user_id), bot.texts)

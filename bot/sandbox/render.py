@@ -104,7 +104,8 @@ class Reader:
         if kind in {"user", "usergroup", "channel"}:
             sigil = {"user": "@", "usergroup": "!subteam^", "channel": "#"}[kind]
             return self._resolved(sigil + str(element[f"{kind}_id"]))
-        return str(element.get("text") or element.get("name") or element.get("range") or "")
+        words = (element.get(name) for name in ("text", "name", "range", "fallback"))
+        return str(next((word for word in words if word), ""))
 
     def _resolved(self, control: str) -> str:
         target, _, label = control.partition("|")

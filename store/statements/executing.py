@@ -165,6 +165,17 @@ SELECT call.id, {
 
 _UNKNOWN_DATA = "jsonb_build_object('why', %(why)s::text)"
 
+
+def _tell_unknown(approval: str, source: str) -> str:
+    """The thread hears, once for each attempt, that nobody knows what became of a call."""
+    return f"""notice AS (
+  INSERT INTO notices (dedupe_key, conversation_id, kind, data)
+  SELECT 'unknown:' || {approval} || ':' || call.attempts, r.conversation_id, 'unknown_outcome',
+         jsonb_build_object('approval_id', {approval})
+    FROM {source} JOIN runs r ON r.id = call.run_id
+  ON CONFLICT (dedupe_key) DO NOTHING)"""
+
+
 # Nobody knows whether it happened: open until a person settles it, its items held. Also an allowed call that
 # was to be tried again when its run was stopped.
 MARK_UNKNOWN = f"""
@@ -175,7 +186,7 @@ call AS (
      AND ((c.status = 'executing' AND c.token = %(token)s
            AND (NOT %(lapsed)s OR c.lease_until < house_now()))
           OR (c.status = 'allowed' AND {_STOPPED}))
-  RETURNING c.id, c.run_id, c.effect, c.tool),
+  RETURNING c.id, c.run_id, c.effect, c.tool, c.attempts),
 approval AS (
   UPDATE approvals a SET status = 'unknown', version = a.version + 1, outcome = %(outcome)s::jsonb
     FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
@@ -201,6 +212,11 @@ new_card AS (
   SELECT k.id, k.approval_id, k.team_id, k.channel_id
     FROM born, jsonb_to_recordset(%(cards)s::jsonb) AS k(
       id text, approval_id text, team_id text, channel_id text)),
+{
+    _tell_unknown(
+        "coalesce(approval.id, born.id)", "call LEFT JOIN approval ON true LEFT JOIN born ON true"
+    )
+},
 {CARDS_FOLLOW}
 SELECT call.id, {
     record(
@@ -222,7 +238,9 @@ approval AS (
          outcome = jsonb_build_object('kind', 'unknown', 'text', %(why)s::text)
     FROM locked WHERE a.id = locked.id RETURNING a.id, a.call_id, a.run_id, a.version),
 call AS (
-  UPDATE calls c SET status = 'unknown' FROM approval WHERE c.id = approval.call_id RETURNING c.id),
+  UPDATE calls c SET status = 'unknown'
+    FROM approval WHERE c.id = approval.call_id RETURNING c.id, c.run_id, c.attempts),
+{_tell_unknown("approval.id", "approval JOIN call ON call.id = approval.call_id")},
 {CARDS_FOLLOW}
 SELECT approval.id, {
     record("approval.run_id", event("'call.unknown'", _UNKNOWN_DATA, "approval.id", "approval.call_id"))

@@ -19,7 +19,7 @@ from bot.settings import Settings
 from store import approvals, runs
 from store.engine import Database
 from store.records import Approval, Run
-from tests.databases import Database as TestDatabase
+from tests.databases import Database as OwnDatabase
 from tests.standins.model import ModelUnderRules, model_under_rules
 
 ROOT = Path(__file__).parents[2]
@@ -119,12 +119,13 @@ async def eventually(look: Callable[[], Awaitable[T]]) -> T:
 
 @asynccontextmanager
 async def staged(
-    database: TestDatabase,
+    database: OwnDatabase,
     monkeypatch: pytest.MonkeyPatch,
     *scripts: Script,
     processes: int = 1,
     work: bool = True,
     rate_limits: RateLimits | None = None,
+    policy: Path = ROOT / "policy.toml",
 ) -> AsyncIterator[Stage]:
     """Everything running; `work`: the first process has a worker."""
     async with AsyncExitStack() as stack:
@@ -144,7 +145,7 @@ async def staged(
                 "SLACK_API_URL": sandbox.api_url,
                 "ANTHROPIC_API_KEY": "test",
                 "ANTHROPIC_BASE_URL": model.url,
-                "VISTOBUENO_POLICY": str(ROOT / "policy.toml"),
+                "VISTOBUENO_POLICY": str(policy),
             }
         )
         db = Database.open(database.url)
@@ -162,6 +163,7 @@ async def process_of(settings: Settings, *, work: bool) -> AsyncIterator[Process
     """One process of the app, in this event loop."""
     stop, answers = asyncio.Event(), asyncio.Event()
     async with build(settings, "test") as app:
+        assert app.http is not None
         with listen("127.0.0.1", 0) as listening:
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             parts = [asyncio.create_task(serve(app.http, listening, stop, answers.set))]

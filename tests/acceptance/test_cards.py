@@ -4,6 +4,7 @@ import pytest
 
 from bot.sandbox import Fault
 from store import approvals, cards
+from store.records import Card
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
 from tests.acceptance.stage import APPROVALS, Stage, eventually, staged
 from tests.databases import Database
@@ -64,9 +65,17 @@ async def test_an_answer_that_was_lost_leaves_a_card_that_works(
 
 async def lose_card(stage: Stage) -> None:
     """Let the publisher find that the card is gone."""
-    [card] = await cards.of_approval(stage.db, (await stage.approval()).id)
-    await stage.db.query("UPDATE cards SET ts = NULL, shown_version = 0 WHERE id = %s", [card.id])
+    card = await eventually(lambda: _recorded(stage))
+    await stage.db.query(
+        "UPDATE cards SET ts = NULL, shown_version = 0 WHERE id = %s", [card.id if card else None]
+    )
     stage.processes[0].app.bot.publishing.call()
+
+
+async def _recorded(stage: Stage) -> Card | None:
+    """The card, once the database knows where it is."""
+    found = await cards.of_approval(stage.db, (await stage.approval()).id)
+    return next((card for card in found if card.ts is not None), None)
 
 
 async def _failed(stage: Stage) -> bool:

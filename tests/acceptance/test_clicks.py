@@ -38,16 +38,17 @@ async def test_a_double_click_on_two_processes_is_one_decision_and_two_sentences
         assert len(stage.provider.refunds) == 38
 
 
-async def test_one_click_delivered_many_times_is_told_once_by_a_process(
+async def test_one_click_delivered_often_and_to_two_processes_is_told_once(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with staged(database, monkeypatch, ONLY_ASK, work=True) as stage:
+    async with staged(database, monkeypatch, ONLY_ASK, processes=2) as stage:
         await stage.ask()
         request = stage.marta.prepare_click(await stage.card(), "Approve")
-        answers = await stage.sandbox.send_identical(request, times=20)
+        answers = await stage.sandbox.send_identical(request, times=20, to=[0, 1])
         assert {answer.status for answer in answers} == {200}
         await stage.told(stage.marta)
-        await stage.processes[0].app.bot.tasks.drain(10)
+        for process in stage.processes:
+            await process.app.bot.tasks.drain(10)
         assert len(stage.marta.ephemerals) == 1
 
 
@@ -138,6 +139,19 @@ async def test_a_slow_directory_asks_to_press_again_and_the_next_press_works(
         assert (await stage.approval()).status.value == "pending"
         await eventually(lambda: _pressed(stage))
         await stage.said(asked, "That is all.")
+
+
+async def test_a_deactivated_approver_decides_no_more_at_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = await stage.card()
+        await stage.marta.slash("/approvals")  # the directory knows her now
+        click = stage.marta.prepare_click(card, "Approve")
+        await stage.sandbox.admin.deactivate("U0MARTA")
+        await stage.sandbox.send_identical(click, times=1)
+        assert await eventually(lambda: refused_clicks(stage)) == ["deleted"]
 
 
 async def _pressed(stage: Stage) -> bool:

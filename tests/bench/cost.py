@@ -1,8 +1,10 @@
-"""What one approval costs through the product, against the floor: alternating blocks, median of the ratios."""
+"""What one approval costs through the product, against the floor: alternating blocks, median ratio."""
 
+import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from time import perf_counter, process_time
 
@@ -12,7 +14,6 @@ from store.embedded import Embedded, admin_url
 from tests.bench.counters import Counts, count, pooled_connections
 from tests.bench.floor import Floor
 from tests.bench.product import Parts, Product, product
-from tests.bench.shop import Shop
 
 LIMIT = 4.0
 LATER = 2.6
@@ -34,6 +35,8 @@ class Cost:
     """One approval; times are medians in ms."""
 
     floor_ms: float
+    floor_range_ms: tuple[float, float]
+    """The least and the most of its rounds: far apart, they say that the machine was busy."""
     approval_ms: float
     run_ms: float
     parts_ms: dict[str, float]
@@ -58,26 +61,24 @@ async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Calla
     """Measure `rounds` blocks of `n` approvals for each side."""
     with (
         closing(Floor(server.owner_url)) as floor,
-        closing(Shop(server.owner_url)) as shop,
-        psycopg.connect(admin_url(server, "vistobueno"), autocommit=True) as admin,
+        psycopg.connect(admin_url(server), autocommit=True) as admin,
         pooled_connections() as pooled,
     ):
-        async with product(server.url, shop) as house:
+        async with product(server.url, server.owner_url) as house:
             progress("warming up")
             for _ in range(WARM_UP):
                 floor.one()
                 await house.one()
-
-            async def one_of_floor() -> None:
-                floor.one()
-
             progress("counting statements, commits and WAL")
-            floor_counts = await count(admin, one_of_floor, [floor.connection], COUNTED)
-            run_counts = await count(admin, house.one, [*pooled, shop.connection], COUNTED)
+            floor_counts = await count(
+                admin, partial(asyncio.to_thread, floor.one), [floor.connection], COUNTED
+            )
+            run_counts = await count(admin, house.one, [*pooled, house.shop.connection], COUNTED)
             measured = []
             for number in range(1, rounds + 1):
                 measured.append(await _round(floor, house, n))
-                progress(f"round {number} of {rounds}: {_ratio_of(measured[-1], 'approval'):.2f} times the floor")
+                ratio = _ratio_of(measured[-1], "approval")
+                progress(f"round {number} of {rounds}: {ratio:.2f} times the floor")
     return _cost(measured, floor_counts, run_counts)
 
 
@@ -93,7 +94,7 @@ async def _round(floor: Floor, house: Product, n: int) -> Round:
 
 
 def _ratio_of(measured: Round, what: str) -> float:
-    return median(getattr(parts, what) for parts in measured.product) / median(measured.floor)
+    return float(median(getattr(parts, what) for parts in measured.product) / median(measured.floor))
 
 
 def _ratio(measured: list[Round], what: str) -> Ratio:
@@ -105,10 +106,13 @@ def _cost(measured: list[Round], floor_counts: Counts, run_counts: Counts) -> Co
     parts = [each for block in measured for each in block.product]
 
     def ms(what: str) -> float:
-        return round(median(getattr(each, what) for each in parts) * 1000, 2)
+        return float(round(median(getattr(each, what) for each in parts) * 1000, 2))
+
+    floors = [round(median(block.floor) * 1000, 2) for block in measured]
 
     return Cost(
         floor_ms=round(median(value for block in measured for value in block.floor) * 1000, 2),
+        floor_range_ms=(min(floors), max(floors)),
         approval_ms=ms("approval"),
         run_ms=ms("run"),
         parts_ms={what: ms(what) for what in ("start", "ask", "decide", "act")},

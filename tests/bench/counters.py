@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import IO, Any, TypeAlias
 
 import psycopg
@@ -26,6 +27,7 @@ class Counts:
     """For one approval; `commits` are the transactions that wrote."""
 
     statements: float
+    round_trips: float
     commits: float
     wal_fsyncs: float
     wal_kb: float
@@ -53,14 +55,14 @@ async def count(
     n: int,
 ) -> Counts:
     """Count `n` times `one`, which works on these connections only."""
-    statements = await _statements(one, connections)
+    statements, round_trips = await _wire(one, connections)
     before = await _read(admin, connections)
     for _ in range(n):
         await one()
     await asyncio.sleep(WAL_WRITER_SECONDS)
     after = await _read(admin, connections)
     commits, fsyncs, kb = ((b - a) / n for a, b in zip(before, after, strict=True))
-    return Counts(statements, round(commits, 1), round(fsyncs, 1), round(kb, 1))
+    return Counts(statements, round_trips, round(commits, 1), round(fsyncs, 1), round(kb, 1))
 
 
 async def _read(admin: psycopg.Connection[Any], connections: Sequence[Connection]) -> tuple[float, ...]:
@@ -72,15 +74,16 @@ async def _read(admin: psycopg.Connection[Any], connections: Sequence[Connection
             connection.execute(FLUSH)
     found = admin.execute(READ).fetchone()
     assert found is not None
-    return found
+    return tuple(found)
 
 
-async def _statements(one: Callable[[], Awaitable[object]], connections: Sequence[Connection]) -> int:
-    """How many statements one approval sends, by libpq's own trace."""
+async def _wire(one: Callable[[], Awaitable[object]], connections: Sequence[Connection]) -> tuple[int, int]:
+    """How many statements one approval sends, and in how many round trips, by libpq's own trace."""
     with ExitStack() as traces:
         files = [traces.enter_context(_trace(connection)) for connection in connections]
         await one()
-    return sum(_sent(file) for file in files)
+    sent = [_sent(file) for file in files]
+    return sum(statements for statements, _ in sent), sum(trips for _, trips in sent)
 
 
 @contextmanager
@@ -95,9 +98,11 @@ def _trace(connection: Connection) -> Iterator[IO[str]]:
         connection.pgconn.untrace()
 
 
-def _sent(trace: IO[str]) -> int:
-    """Lines of what the client sent: F, length, kind."""
+def _sent(trace: IO[str]) -> tuple[int, int]:
+    """Statements and round trips; a line is who sent it (F or B), its length, its kind and its content."""
     with trace:
         trace.seek(0)
-        lines = [line.split("\t") for line in trace if line.startswith("F\t")]
-    return sum(line[2].strip() in ("Query", "Execute") for line in lines)
+        lines = [line.split("\t") for line in trace if line[:2] in ("F\t", "B\t")]
+    statements = sum(line[0] == "F" and line[2].strip() in ("Query", "Execute") for line in lines)
+    trips = sum(this[0] == "F" and after[0] == "B" for this, after in pairwise(lines))
+    return statements, trips

@@ -1,13 +1,15 @@
 """The product's own way through one approval: no Slack, no publisher, and a model that answers at once."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 from uuid import uuid4
 
+import psycopg
 from pydantic import BaseModel, Field
 
 from agent.decide import Recorded, decide
@@ -19,7 +21,6 @@ from agent.tool import Context, Facts, Money, Preview, Risk, Tool
 from agent.toolbox import by_name
 from agent.usercode import UserCode
 from agent.worker import Worker
-from store import approvals
 from store.engine import Database
 from store.records import Actor, Approval
 from tests.bench.shop import Shop
@@ -75,7 +76,7 @@ class Model:
     name = "scripted"
 
     def __init__(self, words: Sequence[str]) -> None:
-        self._asks = [
+        self._asks: list[dict[str, Any]] = [
             *({"type": "text", "text": text} for text in words),
             {"type": "tool_use", "id": "toolu_1", "name": "refund", "input": {"order": "A-1"}},
         ]
@@ -135,6 +136,8 @@ class Product:
     house: House
     worker: Worker
     model: Model
+    shop: Shop
+    desk: psycopg.Connection[tuple[object, ...]]
     message: str
 
     async def one(self) -> Parts:
@@ -146,10 +149,10 @@ class Product:
         await self.start()
         assert await self.worker.work_one()
         asked = perf_counter()
-        approval = await self.waiting()
-        assert approval is not None
+        approval_id = self.waiting()
+        assert approval_id is not None
         clicked = perf_counter()
-        await self.approve(approval)
+        await self.approve(approval_id)
         decided = perf_counter()
         assert await self.worker.work_one()
         ended = perf_counter()
@@ -169,30 +172,32 @@ class Product:
             source_key=key,
         )
 
-    async def waiting(self) -> Approval | None:
-        """The approval that waits, if one does."""
-        found = await approvals.pending_all(self.house.db, limit=1)
-        return found[0] if found else None
+    def waiting(self) -> str | None:
+        """The approval that waits, if one does; looked up beside the product."""
+        row = self.desk.execute("SELECT id FROM approvals WHERE status = 'pending'").fetchone()
+        return None if row is None else str(row[0])
 
-    async def approve(self, approval: Approval) -> Approval:
-        """Marta's click; committed on return."""
+    async def approve(self, approval_id: str) -> Approval:
+        """Marta's click on the first revision; committed on return."""
         marta = Person(TEAM, "U0MARTA", "Marta", self.house.policy.roles_of(TEAM, "U0MARTA"))
-        recorded = await decide(self.house, approval.id, approval.revision, marta, "approve")
+        recorded = await decide(self.house, approval_id, 1, marta, "approve")
         assert isinstance(recorded, Recorded), recorded
         return recorded.approval
 
 
 @asynccontextmanager
-async def product(url: str, shop: Shop) -> AsyncIterator[Product]:
-    """A house on this database whose one tool works in `shop`."""
+async def product(url: str, owner_url: str, *, notes_begin: bool = False) -> AsyncIterator[Product]:
+    """A house on the database of `url`; its one tool works in a shop there, as the owner."""
     message, *rest = texts()
+    shop = Shop(owner_url, notes_begin=notes_begin)
     tools = by_name([refund_in(shop)])
     with TemporaryDirectory(prefix="vistobueno-bench-policy-") as folder:
         path = Path(folder) / "policy.toml"
         path.write_text(POLICY)
         policy = load_policy(path, tools, home_team=TEAM)
     db, model = Database.open(url), Model(rest)
-    async with UserCode() as user_code:
-        house = House(db, tools, policy, user_code, model)
-        yield Product(house, Worker(house, NoPublisher()), model, message)
-        await db.close()
+    with closing(shop), psycopg.connect(owner_url, autocommit=True) as desk:
+        async with UserCode() as user_code:
+            house = House(db, tools, policy, user_code, model)
+            yield Product(house, Worker(house, NoPublisher()), model, shop, desk, message)
+            await db.close()

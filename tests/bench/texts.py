@@ -4,10 +4,10 @@ import random
 
 TEXTS = 10
 TEXT_BYTES = 1000
-_WORDS = (
-    "amount approve batch card charge check customer decide evening failed invoice item ledger letter month"
-    " order payment people preview provider queue reason record refund repeat retry shop support sum thread"
-).split()
+_WORDS = """
+amount approve batch card charge check customer decide evening failed invoice item ledger letter month order
+payment people preview provider queue reason record refund repeat retry shop support sum thread
+"""
 
 
 def texts() -> list[str]:
@@ -19,5 +19,5 @@ def texts() -> list[str]:
 def _text(chance: random.Random) -> str:
     made = ""
     while len(made) < TEXT_BYTES:
-        made += chance.choice([*_WORDS, f"{chance.randrange(10**6)}"]) + " "
+        made += chance.choice([*_WORDS.split(), f"{chance.randrange(10**6)}"]) + " "
     return made[:TEXT_BYTES]

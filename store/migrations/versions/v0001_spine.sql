@@ -31,6 +31,14 @@ CREATE TABLE directory_groups (
 	CONSTRAINT pk_directory_groups PRIMARY KEY (team_id, group_id)
 )
 ;;
+CREATE TABLE answered_clicks (
+	key TEXT NOT NULL, 
+	at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
+	CONSTRAINT pk_answered_clicks PRIMARY KEY (key)
+)
+;;
+CREATE INDEX ix_answered_clicks_at ON answered_clicks (at)
+;;
 CREATE TABLE audit_events (
 	run_id TEXT NOT NULL, 
 	seq INTEGER NOT NULL, 

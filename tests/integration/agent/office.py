@@ -48,7 +48,8 @@ users = ["U0ANA"]
 class CheckedModel:
     """The scripted model, behind the provider's rules; what it is asked is kept in `requests`.
 
-    `faults` are raised, first things first, before the script is looked at.
+    `faults` are raised, first things first, before the script is looked at, `fault_after_first` after one
+    more answer. `changing` makes another answer of the script's.
     """
 
     def __init__(self, *scripts: Script) -> None:
@@ -57,6 +58,7 @@ class CheckedModel:
         self.requests: list[dict[str, Any]] = []
         self.faults: list[Exception] = []
         self.broken_rules: list[str] = []
+        self.fault_after_first: Exception | None = None
         self.changing: Callable[[Answer], Answer] = lambda answer: answer
 
     async def answer(
@@ -78,6 +80,9 @@ class CheckedModel:
             self.broken_rules.append(f"request {len(self.requests)}: {violation.message}")
         if self.faults:
             raise self.faults.pop(0)
+        if self.fault_after_first is not None:
+            self.faults.append(self.fault_after_first)
+            self.fault_after_first = None
         answer = await self.scripted.answer(system=system, messages=messages, tools=tools, closing=closing)
         return self.changing(answer)
 
@@ -93,6 +98,11 @@ class CheckedModel:
     def last_message(self) -> list[dict[str, Any]]:
         """The blocks of the last message of the last request."""
         return list(self.requests[-1]["messages"][-1]["content"])
+
+
+def shape(request: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    """The messages of a request, as (role, types of its blocks)."""
+    return [(m["role"], [block["type"] for block in m["content"]]) for m in request["messages"]]
 
 
 @dataclass
@@ -219,6 +229,13 @@ class Office:
         with psycopg.connect(self.owner_url, autocommit=True) as connection:
             cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
+
+
+async def approved(o: Office) -> Approval:
+    """An approval that is approved and not claimed yet."""
+    asked = await o.propose()
+    await o.approve(asked)
+    return asked
 
 
 class NoPublisher:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
+from agent.canonical import digest
 from agent.scripted import call, expect_results, say, script, step
 from agent.tool import always_ask, forbid_when
+from store import calls
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import Office, office, with_tool, without
@@ -18,7 +20,10 @@ BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
 WITHDRAWN = script(
     step(PAY),
-    step(say("It changed."), expect=expect_results(lambda told: told[0]["superseded"] and not told[0]["executed"])),
+    step(
+        say("It changed."),
+        expect=expect_results(lambda told: told[0]["superseded"] and not told[0]["executed"]),
+    ),
 )
 
 
@@ -53,6 +58,7 @@ async def test_another_process_goes_on_where_the_first_stopped(database: Databas
 
 async def tampered(o: Office, statement: str) -> None:
     asked = await o.propose()
+    o.execute("ALTER TABLE revisions DISABLE TRIGGER USER")
     o.execute(statement, asked.id)
     await o.approve(asked)
     await o.work()
@@ -86,8 +92,6 @@ async def test_an_input_that_was_changed_with_its_hash_does_not_fit_its_facts(
     database: Database, tmp_path: Path
 ) -> None:
     async with office(database, tmp_path, WITHDRAWN) as o:
-        from agent.canonical import digest
-
         forged = digest({"bills": ["b1", "b9"]})
         change = f"""input = '{{"bills": ["b1", "b9"]}}', input_hash = '{forged}'"""
         await tampered(o, f"UPDATE revisions SET {change} WHERE approval_id = %s")
@@ -127,9 +131,9 @@ async def test_a_house_that_changed_while_the_call_waited_withdraws_it(
 async def test_an_allowed_call_whose_facts_moved_before_it_ran_does_not_run(
     database: Database, tmp_path: Path
 ) -> None:
-    async with office(database, tmp_path, script(step(call("tip", {"bills": ["b1"]})), step(say("Moved.")))) as o:
-        from store import calls
-
+    async with office(
+        database, tmp_path, script(step(call("tip", {"bills": ["b1"]})), step(say("Moved.")))
+    ) as o:
         run = await o.start()
         claim = calls.claim_allowed
 

@@ -1,0 +1,92 @@
+"""The command with all its sub-commands, and one line with what to do when one of them fails."""
+
+import errno
+import os
+import sys
+from typing import NoReturn
+
+import typer
+
+from agent.policy import PolicyError
+from agent.toolbox import ToolsError
+from bot.commands import approvals, audit, policy, processes, runs
+from bot.commands.output import CommandFailed
+from bot.demo.errors import DemoFailed
+from bot.process import PortTaken, WorkerEnded
+from bot.settings import SettingsError
+from bot.slack import SlackRefusedToken, SlackUnreachable
+from store.embedded import EmbeddedError
+from store.errors import StoreError
+
+FOR_PEOPLE = (
+    CommandFailed,
+    DemoFailed,
+    EmbeddedError,
+    PolicyError,
+    PortTaken,
+    SettingsError,
+    SlackRefusedToken,
+    SlackUnreachable,
+    StoreError,
+    ToolsError,
+    WorkerEnded,
+)
+
+HELP = """vistobueno lets an AI agent do real work and stop before the part that cannot be undone.
+
+A person decides in Slack; then it runs once. `vistobueno demo` shows it on this machine: no account, no key.
+"""
+
+
+def make_cli() -> typer.Typer:
+    """The command with all its sub-commands."""
+    cli = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    for noun in (processes, runs, approvals, audit, policy):
+        noun.register(cli)
+    return cli
+
+
+def run() -> NoReturn:
+    """Run the command line; exit 1 with one line on stderr for what a person can mend, 2 for wrong usage."""
+    try:
+        _refuse_what_is_no_text(sys.argv)
+        make_cli()(prog_name="vistobueno")
+    except FOR_PEOPLE as error:
+        _fail(str(error))
+    except BaseExceptionGroup as group:
+        known, other = group.split(FOR_PEOPLE)
+        if other is not None or known is None:
+            raise
+        _fail(str(_first(known)))
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+            raise
+        _give_up_output()
+        _fail(f"The output could not be written: {error.strerror}.")
+    sys.exit(0)
+
+
+def _refuse_what_is_no_text(arguments: list[str]) -> None:
+    # bytes that are no UTF-8 come as lone surrogates, which neither Slack nor PostgreSQL takes
+    try:
+        "".join(arguments).encode()
+    except UnicodeEncodeError as error:
+        raise CommandFailed("An argument is not UTF-8 text: write it in UTF-8.") from error
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
+def _give_up_output() -> None:
+    """Let nothing be written to stdout any more: Python would try once more at its end, and say so."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+
+
+def _fail(sentence: str) -> NoReturn:
+    line = " ".join(sentence.split())
+    typer.echo(f"vistobueno: {line}", err=True)
+    sys.exit(1)

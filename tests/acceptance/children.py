@@ -1,0 +1,113 @@
+"""The app as processes of its own, which can be killed: all that they share is the database."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from store import audit
+from tests.acceptance.stage import ROOT, Stage
+
+START_SECONDS = 40.0
+
+
+class Child:
+    """A running command; `url` is where it listens, if it serves."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._relaying = asyncio.create_task(self._relay(), name="a child's stderr")
+        self._listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self.url = ""
+
+    async def listens(self) -> None:
+        """Wait until it answers."""
+        self.url = await asyncio.wait_for(self._listening, START_SECONDS)
+
+    async def kill(self) -> None:
+        """End it with SIGKILL, as a power cut would; nothing of it is left afterwards."""
+        if self._process.returncode is None:
+            self._process.kill()
+        await self._process.wait()
+        await self._relaying
+
+    def freeze(self) -> None:
+        """Let it do nothing, as a process whose loop is busy; the kernel still takes its connections."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    async def stop(self) -> None:
+        """Ask it to end, and wait until it has done what it had left to do."""
+        self._process.terminate()
+        await asyncio.wait_for(self._process.wait(), START_SECONDS)
+
+    async def _relay(self) -> None:
+        """Pass on what it says, for whoever reads why a test failed."""
+        assert self._process.stderr is not None
+        async for line in self._process.stderr:
+            sys.stderr.write(line.decode())
+            if line.startswith(b"listening on "):
+                self._listening.set_result(line.split()[-1].decode().replace("0.0.0.0", "127.0.0.1"))
+        if not self._listening.done():
+            self._listening.cancel()
+
+
+@asynccontextmanager
+async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[Child]:
+    """`vistobueno COMMAND` on the stage's database, Slack, model and provider; killed at the end."""
+    settings = stage.settings
+    environ = {
+        **os.environ,
+        "DATABASE_URL": settings.database_url or "",
+        "SLACK_BOT_TOKEN": settings.slack_bot_token or "",
+        "SLACK_SIGNING_SECRET": settings.slack_signing_secret or "",
+        "SLACK_API_URL": settings.slack_api_url,
+        "ANTHROPIC_API_KEY": settings.anthropic_api_key or "",
+        "ANTHROPIC_BASE_URL": settings.anthropic_base_url or "",
+        "VISTOBUENO_POLICY": settings.policy,
+        "SHOP_PROVIDER_URL": stage.provider.url,
+        "PORT": "0",
+        "LOG_LEVEL": "WARNING",
+        **variables,
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot.cli", command),
+        cwd=ROOT,
+        env=environ,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    started = Child(process)
+    try:
+        await (_works(stage) if command == "worker" else started.listens())
+        yield started
+    finally:
+        await started.kill()
+
+
+async def _works(stage: Stage) -> None:
+    """Wait until a worker hears of work, on a stage that has no other process with one."""
+    heard = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
+    async with asyncio.timeout(START_SECONDS):
+        while True:
+            if await stage.db.query(heard):
+                return
+            await asyncio.sleep(0.05)
+
+
+async def assert_whole(stage: Stage, said: list[str]) -> None:
+    """38 refunds, one each; the model was told everything in order; every chain of the record holds.
+
+    `said` is who spoke and in what kinds of blocks, message by message, when the model was last asked.
+    """
+    refunded = [refund.payment_id for refund in stage.provider.refunds]
+    assert (len(refunded), len(set(refunded))) == (38, 38)
+    asked = stage.model.requests[-1].messages
+    assert [f"{m['role']}: {' '.join(block['type'] for block in m['content'])}" for m in asked] == said
+    assert stage.model.violations == []
+    assert (await audit.verify(stage.db)).broken == ()

@@ -1,0 +1,64 @@
+"""Measure and print; exit 1 if an approval costs too much or work begins too late."""
+
+import argparse
+import asyncio
+import json
+import platform
+import sys
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from tests.bench.cost import LATER, LIMIT, Cost, measure_cost
+from tests.bench.delay import GOAL_MS, Delay, measure_delay
+from tests.bench.place import place
+from tests.bench.report import report, within_goal, within_limit
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help="blocks of each side, alternating (10)")
+    parser.add_argument("--n", type=int, default=40, help="approvals in a block, and decisions timed (40)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    return parser.parse_args()
+
+
+def progress(text: str) -> None:
+    """Tell on stderr how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+async def measure(rounds: int, n: int) -> tuple[Cost, Delay]:
+    """Both measurements, on a server of their own."""
+    progress("starting a PostgreSQL in a temporary folder")
+    async with place() as server:
+        cost = await measure_cost(server, rounds=rounds, n=n, progress=progress)
+        return cost, await measure_delay(server, times=n, progress=progress)
+
+
+def numbers(cost: Cost, delay: Delay) -> dict[str, object]:
+    """All that was measured, with what it is held against and what it was measured with."""
+    return {
+        "cost": asdict(cost),
+        "delay": asdict(delay),
+        "limits": {"ratio": LIMIT, "later_ratio": LATER, "delay_p50_ms": GOAL_MS},
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("vistobueno", "psycopg", "sqlalchemy")},
+        },
+    }
+
+
+def main() -> int:
+    """The command."""
+    asked = arguments()
+    cost, delay = asyncio.run(measure(asked.rounds, asked.n))
+    print(report(cost, delay))
+    if asked.json:
+        asked.json.write_text(json.dumps(numbers(cost, delay), indent=2) + "\n")
+    return 0 if within_limit(cost) and within_goal(delay) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

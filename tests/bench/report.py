@@ -1,0 +1,85 @@
+"""What was measured, for people."""
+
+from tests.bench.cost import LATER, LIMIT, Cost
+from tests.bench.counters import Counts
+from tests.bench.delay import GOAL_MS, Delay
+
+COST = """\
+One approval, with the database durable, on this machine and under its load of today. The product side is the
+product's own code: a person's message is queued and claimed, the model's answer (it brings the conversation,
+10 texts of 1 kB in all, and a call that asks) is saved, measured and proposed; a click approves; a worker
+claims, checks the world again, begins the attempt, runs a trivial tool (one INSERT with the key), records the
+result, keeps the run, asks the model again and completes the run. There is no Slack, no publisher and no real
+model. The floor is 4 statements by hand: INSERT the paused conversation, UPDATE ... RETURNING it, INSERT the
+effect, UPDATE to completed. The floor has no queue and no message to receive: so the ratio that has a limit
+begins with the model's answer, like the floor. The whole run, from the message on, is given below it.
+"""
+DELAY = """\
+From the time in the decision's row (its statement's start, so its commit is in it) to the call of the tool,
+in another process's idle worker: notification, claim, new measurements, and the attempt's own commit.
+"""
+
+SLOW_FLOOR_MS = 4.0
+SLOW = f"""\
+    CAUTION: the floor takes more than {SLOW_FLOOR_MS:g} ms: the disk is slow or busy. Against a floor that
+    mostly waits for the disk, what the product itself costs is hidden: the ratio is flattering."""
+
+
+def report(cost: Cost, delay: Delay) -> str:
+    """The whole report."""
+    parts, counts = cost.parts_ms, (cost.floor_counts, cost.run_counts)
+    ratio, run = cost.approval, cost.run
+    least, most = cost.floor_range_ms
+    return "\n".join(
+        [
+            COST,
+            f"{cost.approvals} approvals each; times are medians.",
+            f"  floor             {cost.floor_ms:7.2f} ms   (rounds: {least:.2f} to {most:.2f})",
+            f"  product, approval {cost.approval_ms:7.2f} ms   {_times(ratio.median)} the floor"
+            f" (rounds: {ratio.least:.2f} to {ratio.most:.2f})   limit {LIMIT:g}, later {LATER:g}"
+            f"   {_verdict(within_limit(cost))}",
+            f"    ask {parts['ask']:.2f}, decide {parts['decide']:.2f}, act {parts['act']:.2f}",
+            f"  product, whole run{cost.run_ms:7.2f} ms   {_times(run.median)} the floor"
+            f" (rounds: {run.least:.2f} to {run.most:.2f})",
+            f"    start {parts['start']:.2f}; CPU of this process {cost.client_cpu_ms:.2f} ms",
+            *([SLOW] if cost.floor_ms > SLOW_FLOOR_MS else []),
+            "",
+            "  per approval                floor   product (whole run)",
+            *(_line(label, name, *counts) for name, label in LABELS.items()),
+            "",
+            DELAY,
+            f"  {delay.decisions} decisions: p50 {delay.p50_ms:.1f} ms, p95 {delay.p95_ms:.1f} ms,"
+            f" max {delay.max_ms:.1f} ms   goal {GOAL_MS:g} ms for the p50   {_verdict(within_goal(delay))}",
+        ]
+    )
+
+
+LABELS = {
+    "statements": "statements",
+    "round_trips": "round trips",
+    "commits": "commits that wrote",
+    "wal_fsyncs": "WAL fsyncs",
+    "wal_kb": "WAL, kB",
+}
+
+
+def within_limit(cost: Cost) -> bool:
+    """Whether an approval costs no more than it may."""
+    return cost.approval.median <= LIMIT
+
+
+def within_goal(delay: Delay) -> bool:
+    """Whether work begins as soon as it should."""
+    return delay.p50_ms <= GOAL_MS
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f} times"
+
+
+def _verdict(good: bool) -> str:
+    return "ok" if good else "TOO MUCH"
+
+
+def _line(label: str, name: str, floor: Counts, product: Counts) -> str:
+    return f"    {label:<20}{getattr(floor, name):>10.1f}{getattr(product, name):>10.1f}"

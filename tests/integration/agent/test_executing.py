@@ -1,0 +1,296 @@
+"""One effect for one decision, whatever breaks between the claim and the record."""
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.execute import MOST_ATTEMPTS
+from agent.scripted import call, expect_results, say, script, step
+from agent.tool import Context, ToolError
+from agent.usercode import UserCodeTimeout
+from store.transitions import ApprovalStatus, CallStatus, RunStatus
+from tests.databases import Database
+from tests.integration.agent.office import approved, office, until, with_tool, without
+
+BILLS = ["b1", "b2"]
+PAY = call("pay", {"bills": BILLS})
+TIP = call("tip", {"bills": ["b1"]})
+ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("That is all.")))
+
+
+@pytest.mark.parametrize("proposed", [PAY, TIP])
+async def test_the_attempt_is_committed_before_the_tool_is_called(
+    database: Database, tmp_path: Path, proposed: Any
+) -> None:
+    seen: list[Any] = []
+
+    async with office(database, tmp_path, script(step(proposed), step(say("Done.")))) as o:
+
+        def watch(ctx: Context) -> None:
+            seen.append((ctx.attempt, ctx.idempotency_key))
+            seen.extend(o.execute("SELECT status, attempts, key FROM calls"))
+
+        o.world.watch = watch
+        run = await o.start()
+        await o.work()
+        for asked in await o.all_asked():
+            await o.approve(asked)
+        await o.work()
+        key = o.world.keys[0]
+        assert seen == [(1, key), ("executing", 1, key)]
+        (done,) = await o.calls(run.id)
+        assert key == (done.id if proposed is TIP else o.execute("SELECT id FROM approvals")[0][0])
+        kinds = [k for k in await o.events(run.id) if k.startswith(("attempt", "call.e", "call.cl"))]
+        assert kinds == ["call.claimed", "attempt.started", "call.executed"]
+
+
+async def test_a_worker_that_lost_its_claim_records_nothing(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        o.world.watch = lambda ctx: o.execute("UPDATE calls SET token = 'another' WHERE status = 'executing'")
+        await o.work()
+        (one,) = await o.calls(asked.run_id)
+        assert (one.status, one.result, one.output) == (CallStatus.EXECUTING, None, None)
+        assert (await o.run(asked.run_id)).status is RunStatus.AWAITING_APPROVAL
+
+
+async def test_a_worker_whose_lease_is_over_does_not_begin(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        slow = o.another_worker(lease=-1)
+        await slow.work_off()
+        (one,) = await o.calls(asked.run_id)
+        assert (o.world.attempts, one.attempts, one.key) == ([], 0, None)
+
+
+async def test_an_exception_of_a_tool_without_key_is_unknown_and_never_repeated(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("connection lost")]
+        await o.work()
+        o.shift_clock("23 hours")
+        await o.sweep()
+        after = await o.approval(asked.id)
+        assert (after.status, o.world.attempts) == (ApprovalStatus.UNKNOWN, [1])
+        assert "connection lost" in after.outcome["text"]
+        assert (await o.run(asked.run_id)).status is RunStatus.AWAITING_APPROVAL
+        assert len(o.execute("SELECT item FROM held_items")) == 2
+        assert o.execute("SELECT data->>'approval_id' FROM notices WHERE kind = 'unknown_outcome'") == [
+            (asked.id,)
+        ]
+
+
+async def test_an_exception_of_a_tool_with_a_key_is_repeated_with_the_same_key(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("connection lost")]
+        await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.APPROVED
+        await o.work()
+        assert o.world.attempts == [1]
+        o.shift_clock("3 seconds")
+        await o.work()
+        assert (o.world.attempts, o.world.keys, o.world.paid) == ([1, 2], [asked.id, asked.id], BILLS)
+
+
+async def test_after_a_first_attempt_the_world_is_not_checked_again(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("connection lost")]
+        await o.work()
+        o.world.due, o.world.price = 0, 99
+        o.shift_clock("3 seconds")
+        await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.EXECUTED
+
+
+async def test_a_repeat_is_not_held_to_the_time_in_which_it_had_to_begin(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("connection lost")]
+        await o.work()
+        o.shift_clock("23 hours")
+        await o.sweep()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.EXECUTED
+
+
+@pytest.mark.parametrize("proposed", [PAY, TIP])
+async def test_repeats_end_after_the_most_attempts_and_a_person_must_look(
+    database: Database, tmp_path: Path, proposed: Any
+) -> None:
+    async with office(database, tmp_path, script(step(proposed))) as o:
+        o.world.fail = [RuntimeError("down")] * 9
+        run = await o.start()
+        await o.work()
+        for asked in await o.all_asked():
+            await o.approve(asked)
+        for minutes in range(9):
+            o.shift_clock(f"{minutes} minutes")
+            await o.sweep()
+        assert o.world.attempts == list(range(1, MOST_ATTEMPTS + 1))
+        assert o.execute("SELECT status, attempted FROM approvals") == [("unknown", True)]
+        assert (await o.run(run.id)).status is RunStatus.AWAITING_APPROVAL
+
+
+@pytest.mark.parametrize("proposed", [PAY, TIP])
+async def test_nothing_is_repeated_later_than_a_day_after_the_first_attempt(
+    database: Database, tmp_path: Path, proposed: Any
+) -> None:
+    closing = script(
+        step(proposed), step(say("Nobody knows."), expect=expect_results(lambda t: t[0]["unknown"]))
+    )
+    async with office(database, tmp_path, closing) as o:
+        o.world.fail = [RuntimeError("down")]
+        run = await o.start()
+        await o.work()
+        for asked in await o.all_asked():
+            await o.approve(asked)
+        await o.work()
+        o.shift_clock("24 hours 1 second")
+        await o.work()
+        await o.sweep()
+        await o.sweep()
+        assert o.world.attempts == [1]
+        assert o.execute("SELECT status FROM approvals") == [("unknown",)]
+        assert (await o.run(run.id)).answer == "Nobody knows."
+
+
+async def test_an_allowed_call_of_unknown_outcome_gets_an_approval_and_a_card(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, script(step(TIP)), repeatable=False) as o:
+        o.world.fail = [RuntimeError("down")]
+        run = await o.start()
+        await o.work()
+        born = o.execute("SELECT a.status, a.attempted, k.channel_id FROM approvals a JOIN cards k ON true")
+        assert born == [("unknown", True, "C0APPROVALS")]
+        assert (await o.run(run.id)).status is RunStatus.AWAITING_APPROVAL
+        assert (await o.events(run.id)).count("call.unknown") == 1
+
+
+async def test_a_tool_that_knows_it_did_nothing_has_failed(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.refuse = [ToolError("The bank is closed.")]
+        await o.work()
+        after, told = await o.approval(asked.id), await o.result(asked)
+        assert (after.status, after.outcome["text"]) == (ApprovalStatus.FAILED, "The bank is closed.")
+        assert (told["executed"], told["error"]) == (False, "The bank is closed.")
+        assert o.execute("SELECT item FROM held_items") == []
+
+
+async def test_a_tool_that_did_a_part_says_which_items_went_through(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.refuse = [ToolError("The bank closed.", done=["b1"])]
+        await o.work()
+        (one,), told = await o.calls(asked.run_id), await o.result(asked)
+        assert one.done_items == ("b1",)
+        assert (told["itemsDone"], told["itemsNotDone"]) == (["b1"], ["b2"])
+        assert (await o.approval(asked.id)).outcome["done"] == ["b1"]
+
+
+async def test_a_tool_that_only_reads_fails_at_once_and_asks_nobody(
+    database: Database, tmp_path: Path
+) -> None:
+    look = script(step(call("look", {"bills": BILLS})), step(say("It is broken.")))
+    async with office(database, tmp_path, look) as o:
+        o.world.refuse = [RuntimeError("a bug")]
+        run = await o.start()
+        await o.work()
+        (one,) = await o.calls(run.id)
+        assert (one.status, o.world.looks) == (CallStatus.FAILED, 1)
+        assert "a bug" in one.result["content"]["error"]
+        assert o.execute("SELECT id FROM approvals") == []
+
+
+async def test_a_timeout_is_an_outcome_that_nobody_knows(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+
+        async def forever(input: Any, ctx: Context) -> None:
+            await asyncio.Event().wait()
+
+        slow = with_tool(o.house, "pay", execute=forever, timeout="200ms")
+        await o.another_worker(house=slow).work_off()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
+
+
+async def test_no_attempt_is_made_while_an_older_one_is_still_inside_the_tool(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        go_on = threading.Event()
+        o.world.watch = lambda ctx: go_on.wait(20)
+        worker = o.another_worker(house=with_tool(o.house, "pay", timeout="200ms"))
+        await worker.work_off()
+        o.shift_clock("3 seconds")
+        await worker.work_off()
+        assert (await o.calls(asked.run_id))[0].attempts == 1
+        go_on.set()
+
+        async def came_back() -> bool:
+            return not o.house.user_code.holds(asked.id)
+
+        await until(came_back, "the older attempt comes back")
+        o.shift_clock("10 seconds")
+        await worker.work_off()
+        assert (o.world.attempts, o.world.paid) == ([1, 2], BILLS)
+
+
+async def test_an_attempt_that_could_not_begin_did_nothing_unless_an_earlier_one_may_have(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(database, tmp_path, script(step(PAY), step(PAY), step(say("No.")))) as o:
+        run_code = o.house.user_code.run
+
+        async def full(tool: str, *args: Any, **values: Any) -> Any:
+            if "key" in values:  # an attempt, not a measurement
+                raise UserCodeTimeout(tool, values["timeout"], started=False)
+            return await run_code(tool, *args, **values)
+
+        first = await approved(o)
+        with monkeypatch.context() as patch:
+            patch.setattr(o.house.user_code, "run", full)
+            await o.work()
+        assert (await o.approval(first.id)).status is ApprovalStatus.FAILED
+        second = await o.asked()
+        await o.approve(second)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("3 seconds")
+        with monkeypatch.context() as patch:
+            patch.setattr(o.house.user_code, "run", full)
+            await o.work()
+        assert (await o.approval(second.id)).status is ApprovalStatus.APPROVED
+        o.shift_clock("1 minute")
+        await o.work()
+        assert (await o.approval(second.id)).status is ApprovalStatus.EXECUTED
+
+
+@pytest.mark.parametrize("change", [{"version": "2"}, None], ids=["changed", "gone"])
+async def test_an_attempted_call_whose_tool_changed_is_for_a_person(
+    database: Database, tmp_path: Path, change: dict[str, Any] | None
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("3 seconds")
+        house = with_tool(o.house, "pay", **change) if change else without(o.house, "pay")
+        await o.another_worker(house=house).work_off()
+        assert ((await o.approval(asked.id)).status, o.world.attempts) == (ApprovalStatus.UNKNOWN, [1])

@@ -1,0 +1,141 @@
+"""What the model reads of its call, for each way in which that can end."""
+
+from pathlib import Path
+from typing import Any
+
+from agent.decide import confirm_draft
+from agent.edit import draft_edit
+from agent.scripted import Asked, call, say, script, step
+from agent.start import cancel_run
+from store.records import Approval, Draft
+from store.transitions import ApprovalStatus, RunStatus
+from tests.databases import Database
+from tests.integration.agent.office import LEO, Office, office
+
+PAY = call("pay", {"bills": ["b1", "b2"]})
+DONE = script(step(PAY), step(say("That is all.")))
+
+
+async def read(o: Office, asked: Approval) -> Any:
+    """Work on, and give the one result that the model was told."""
+    await o.work()
+    (told,) = Asked("", o.model.requests[-1]["messages"], ()).results
+    assert told == await o.result(asked)
+    return told
+
+
+async def test_executed(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        await o.approve(asked)
+        told = await read(o, asked)
+        assert (told["ok"], told["executed"], told["edited"]) == (True, True, False)
+        assert told["approvedBy"] == "Marta (support_lead)"
+        assert (told["executedInput"], told["data"]) == ({"bills": ["b1", "b2"]}, {"paid": 2})
+        assert (told["itemsDone"], told["itemsNotDone"]) == (["b1", "b2"], [])
+
+
+async def test_executed_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
+        assert isinstance(draft, Draft)
+        await confirm_draft(o.house, draft.id, o.person())
+        told = await read(o, asked)
+        assert (told["requestedInput"], told["executedInput"]) == ({"bills": ["b1", "b2"]}, {"bills": ["b1"]})
+        assert told["edited"] is True
+
+
+async def test_rejected(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        await o.reject(asked, "Wrong month.")
+        told = await read(o, asked)
+        assert told.keys() == {
+            "ok", "approvalDenied", "toolName", "deniedBy", "reason", "executed", "instruction"
+        }  # fmt: skip
+        assert (told["deniedBy"], told["reason"]) == ("Marta (support_lead)", "Wrong month.")
+        for ingredient in ("A person decided", "smaller batches", "another tool", "end your turn"):
+            assert ingredient in told["instruction"]
+
+
+async def test_expired(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        o.shift_clock("25 hours")
+        await o.sweep()
+        told = await read(o, asked)
+        assert (told["expired"], told["approvalDenied"], told["deniedBy"]) == (True, True, None)
+
+
+async def test_superseded(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        await o.approve(asked)
+        o.world.due = 41
+        told = await read(o, asked)
+        assert (told["superseded"], told["executed"]) == (True, False)
+        assert told["moved"] == [{"kind": "precondition", "name": "bills due", "was": 38, "is": 41}]
+        assert "approvalDenied" not in told
+
+
+async def test_unknown_stays_open_until_a_day_has_passed_and_then_has_one_closing_answer(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE, repeatable=False) as o:
+        asked = await o.propose()
+        await o.approve(asked)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("23 hours")
+        await o.sweep()
+        assert (await o.calls(asked.run_id))[0].result is None
+        assert len(o.model.requests) == 1
+        o.shift_clock("24 hours 1 second")
+        await o.sweep()
+        told = Asked("", o.model.requests[-1]["messages"], ()).results[0]
+        assert (told["unknown"], told["executed"]) == (True, None)
+        assert o.model.requests[-1]["tool_choice"] == {"type": "none"}
+        run, after = await o.run(asked.run_id), await o.approval(asked.id)
+        assert (run.status, run.answer) == (RunStatus.COMPLETED, "That is all.")
+        assert (after.status, after.version > asked.version) == (ApprovalStatus.UNKNOWN, True)
+        assert len(o.execute("SELECT item FROM held_items")) == 2
+
+
+async def test_a_settlement_after_that_changes_the_row_and_not_what_was_told(
+    database: Database, tmp_path: Path
+) -> None:
+    from store import calls
+
+    async with office(database, tmp_path, DONE, repeatable=False) as o:
+        asked = await o.propose()
+        await o.approve(asked)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("24 hours 1 second")
+        await o.sweep()
+        assert await calls.settle(
+            o.house.db, asked.call_id, LEO, ran=False, result={}, outcome={"kind": "settled"}
+        )
+        assert (await o.approval(asked.id)).status is ApprovalStatus.FAILED
+        assert (await o.result(asked))["unknown"] is True
+        assert (await o.run(asked.run_id)).open_calls == 0
+        assert o.execute("SELECT item FROM held_items") == []
+
+
+async def test_cancelled(database: Database, tmp_path: Path) -> None:
+    next_run = script(step(PAY), step(say("It was stopped.")))
+    async with office(database, tmp_path, next_run) as o:
+        asked = await o.propose()
+        await cancel_run(o.house, asked.run_id, LEO)
+        await o.start(text="What happened?", key="ev2")
+        told = await read(o, asked)
+        assert (told["cancelled"], told["executed"], told["toolName"]) == (True, False, "pay")
+
+
+async def test_no_id_of_slack_is_told(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        await o.approve(asked)
+        await o.work()
+        assert "U0" not in str(o.model.requests)

@@ -1,0 +1,257 @@
+"""Cards, notices and the directory: one publisher at a time, in order, each once."""
+
+import asyncio
+
+import pytest
+
+from store import cards, directory, notices, runs
+from store.engine import Database
+from store.records import Card, DirectoryUser, Notice
+from tests import databases
+from tests.integration.store.rows import (
+    LEASE,
+    TEAM,
+    a_claimed_run,
+    a_pending_approval,
+    a_run,
+    approve,
+    expire,
+    pending_approvals,
+    shift_clock,
+    the,
+    vote,
+)
+
+pytestmark = pytest.mark.store
+
+
+async def behind(db: Database, token: str = "t") -> Card | None:
+    return await cards.claim_behind(db, token=token, worker="w1", lease=LEASE)
+
+
+async def shown(db: Database, ts: str = "5.5") -> Card:
+    """The card of a new pending approval, posted."""
+    await a_pending_approval(db)
+    return await post(db, ts)
+
+
+async def post(db: Database, ts: str) -> Card:
+    card = await behind(db)
+    assert card is not None
+    assert await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts=ts, version=card.wanted_version)
+    return card
+
+
+# --- cards ---
+
+
+async def test_publishers_at_once_take_different_cards(db: Database) -> None:
+    await pending_approvals(db, [["b1"], ["b2"], ["b3"]])
+    taken = await asyncio.gather(*(behind(db, f"t{n}") for n in range(8)))
+    found = [card.id for card in taken if card is not None]
+    assert len(found) == len(set(found)) == 3
+
+
+async def test_a_new_card_is_to_be_posted_and_then_is_not_behind(db: Database) -> None:
+    card = await shown(db)
+    assert (card.ts, card.shown_version, card.wanted_version) == (None, 0, 1)
+    assert await behind(db) is None
+    assert await cards.count_behind(db) == 0
+    (kept,) = await cards.of_approval(db, card.approval_id)
+    assert (kept.ts, kept.channel_id, kept.shown_version) == ("5.5", "C0APPROVALS", 1)
+
+
+async def test_every_copy_is_behind_from_the_decision_on(db: Database) -> None:
+    card = await shown(db)
+    approval = await the(db, card.approval_id)
+    assert await approve(db, approval)
+    late = await behind(db)
+    assert late is not None
+    assert (late.id, late.ts, late.shown_version, late.wanted_version) == (card.id, "5.5", 1, 2)
+    assert (await the(db, approval.id)).version == 2
+
+
+async def test_a_card_changed_while_it_was_posted_is_still_behind(db: Database) -> None:
+    approval = await a_pending_approval(db, quorum=2)
+    card = await behind(db)
+    assert card is not None
+    assert await vote(db, approval)
+    assert await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts="5.5", version=1)
+    again = await behind(db)
+    assert again is not None
+    assert (again.shown_version, again.wanted_version) == (1, 2)
+
+
+async def test_a_publisher_that_lost_its_card_writes_nothing(
+    db: Database, database: databases.Database
+) -> None:
+    await a_pending_approval(db)
+    lost = await behind(db, "lost")
+    assert lost is not None
+    assert await behind(db) is None
+    shift_clock(database, "16 seconds")
+    assert await behind(db, "held") is not None
+    assert not await cards.posted(db, lost, "lost", channel_id="C", ts="5.5", version=1)
+    await cards.failed(db, lost.id, "lost", error="x", retry_in=1)
+    await cards.lost(db, lost.id, "lost")
+    (card,) = await cards.of_approval(db, lost.approval_id)
+    assert (card.ts, card.failures, card.token) == (None, 0, "held")
+
+
+async def test_a_card_that_failed_is_tried_again_after_a_time_or_a_change(
+    db: Database, database: databases.Database
+) -> None:
+    approval = await a_pending_approval(db, quorum=2)
+    card = await behind(db)
+    assert card is not None
+    await cards.failed(db, card.id, "t", error="\x00ratelimited", retry_in=30)
+    assert await behind(db) is None
+    assert await cards.count_behind(db) == 1
+    assert await vote(db, approval)
+    assert await behind(db) is not None
+    shift_clock(database, "16 seconds")
+    again = await behind(db)
+    assert again is not None
+    assert again.failures == 1
+
+
+async def test_a_card_whose_message_is_gone_is_posted_anew(db: Database) -> None:
+    card = await shown(db)
+    await vote(db, await the(db, card.approval_id))
+    assert await behind(db) is not None
+    await cards.lost(db, card.id, "t")
+    again = await post(db, "6.6")
+    assert (again.id, again.ts, again.shown_version) == (card.id, None, 0)
+
+
+# --- notices ---
+
+
+async def next_notice(db: Database, token: str = "t") -> Notice | None:
+    return await notices.claim(db, token=token, worker="w1", lease=LEASE)
+
+
+async def say(db: Database, conversation: str, key: str) -> None:
+    await notices.add_to_conversation(
+        db, dedupe_key=key, conversation_id=conversation, kind="call_ran", data={"key": key}
+    )
+
+
+async def test_notices_of_a_conversation_are_posted_in_order(db: Database) -> None:
+    run = await a_run(db)
+    for key in ("a", "b", "a"):
+        await say(db, run.conversation_id, key)
+    order = []
+    while (notice := await next_notice(db)) is not None:
+        assert await next_notice(db) is None
+        order.append(notice.data.get("key", notice.kind))
+        assert await notices.posted(db, notice, "t", ts="7.7")
+    assert order == ["run_received", "a", "b"]
+
+
+async def test_publishers_at_once_take_notices_of_different_conversations(db: Database) -> None:
+    made = {(await a_run(db)).conversation_id for _ in range(4)}
+    for conversation in made:
+        await say(db, conversation, f"more:{conversation}")
+    taken = await asyncio.gather(*(next_notice(db, f"t{n}") for n in range(12)))
+    found = [notice.conversation.id for notice in taken if notice and notice.conversation]
+    assert sorted(found) == sorted(made)
+
+
+async def test_one_conversation_that_waits_does_not_stop_another(db: Database) -> None:
+    await a_run(db)
+    first = await next_notice(db)
+    assert first is not None
+    await notices.failed(db, first, "t", error="ratelimited", retry_in=60)
+    run = await a_run(db)
+    second = await next_notice(db)
+    assert second is not None
+    assert second.data == {"run_id": run.id}
+
+
+async def test_a_notice_that_failed_is_tried_again_with_its_failures_counted(
+    db: Database, database: databases.Database
+) -> None:
+    await a_run(db)
+    notice = await next_notice(db)
+    assert notice is not None
+    await notices.failed(db, notice, "t", error="ratelimited", retry_in=60)
+    assert await next_notice(db) is None
+    shift_clock(database, "61 seconds")
+    again = await next_notice(db)
+    assert again is not None
+    assert (again.id, again.failures) == (notice.id, 1)
+
+
+async def test_a_notice_that_cannot_be_posted_stops_nobody(db: Database) -> None:
+    run = await a_run(db)
+    await say(db, run.conversation_id, "a")
+    notice = await next_notice(db)
+    assert notice is not None
+    await notices.failed(db, notice, "t", error="channel_not_found", retry_in=None)
+    following = await next_notice(db)
+    assert following is not None
+    assert following.kind == "call_ran"
+
+
+async def test_a_publisher_that_lost_its_notice_writes_nothing(
+    db: Database, database: databases.Database
+) -> None:
+    run = await a_run(db, thread=None)
+    lost = await next_notice(db, "lost")
+    assert lost is not None
+    shift_clock(database, "16 seconds")
+    held = await next_notice(db, "held")
+    assert held is not None
+    assert not await notices.posted(db, lost, "lost", ts="1.1")
+    assert await notices.posted(db, held, "held", ts="2.2")
+    row = await db.one("SELECT thread_ts FROM conversations WHERE id = %s", [run.conversation_id])
+    assert row == {"thread_ts": "2.2"}
+
+
+async def test_a_thread_begins_once(db: Database) -> None:
+    run = await a_run(db, thread="1.1")
+    notice = await next_notice(db)
+    assert notice is not None
+    await notices.posted(db, notice, "t", ts="2.2")
+    row = await db.one("SELECT thread_ts FROM conversations WHERE id = %s", [run.conversation_id])
+    assert row == {"thread_ts": "1.1"}
+
+
+async def test_a_notice_to_a_person_has_no_conversation(db: Database, database: databases.Database) -> None:
+    approval = await a_pending_approval(db)
+    await db.query("UPDATE notices SET posted_at = house_now()")
+    shift_clock(database, "24 hours")
+    await expire(db, approval)
+    told = [await next_notice(db, f"t{n}") for n in range(3)]
+    assert [(n.team_id, n.user_id, n.conversation) for n in told if n] == [
+        (TEAM, "U0ANA", None),
+        (TEAM, "U0LEO", None),
+    ]
+
+
+async def test_a_run_tells_its_thread_when_it_ends(db: Database) -> None:
+    claimed = await a_claimed_run(db)
+    await runs.complete(db, claimed, body=None, answer="Done.", input_tokens=0, output_tokens=0)
+    found = await db.query("SELECT kind, data->>'text' AS text FROM notices ORDER BY id")
+    assert found[-1] == {"kind": "run_completed", "text": "Done."}
+
+
+# --- directory ---
+
+
+async def test_a_user_is_kept_with_the_age_of_what_is_known(
+    db: Database, database: databases.Database
+) -> None:
+    user = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0.0)
+    await directory.save_user(db, user)
+    shift_clock(database, "5 minutes")
+    found = await directory.read_user(db, TEAM, "U0MARTA")
+    assert found is not None
+    assert found.age >= 300
+    await directory.save_user(db, DirectoryUser(TEAM, "U0MARTA", "Marta\x00", False, True, False, False, 0))
+    again = await directory.read_user(db, TEAM, "U0MARTA")
+    assert again is not None
+    assert (again.name, again.deleted) == ("Marta\ufffd", True)
+    assert again.age < 60
+    assert await directory.read_user(db, "T0OTHER", "U0MARTA") is None

@@ -1,0 +1,201 @@
+"""Every statement locks in one order, so that none of them can end in a deadlock."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from store import approvals, audit, calls, runs
+from store.engine import Database
+from store.records import Approval, ClaimedCall
+from store.runs import Outcome
+from tests import databases
+from tests.integration.store.rows import (
+    CANCELLED,
+    LEASE,
+    TEAM,
+    a_claimed_allowed_call,
+    a_draft,
+    a_run,
+    a_turn,
+    an_attempted_call,
+    approve,
+    asked,
+    attempt,
+    cancel,
+    claim_call,
+    confirm,
+    ending,
+    execute,
+    expire,
+    mark_unknown,
+    pending_approvals,
+    propose,
+    reject,
+    release,
+    settle,
+    take,
+    vote,
+)
+
+pytestmark = pytest.mark.store
+
+Step = Callable[[], Awaitable[Any]]
+
+
+@pytest.fixture
+def impatient(database: databases.Database) -> databases.Database:
+    """Deadlocks are found after a moment instead of a second."""
+    execute(database.admin_url, f"ALTER DATABASE {database.name} SET deadlock_timeout = '50ms'")
+    return database
+
+
+def sweeps(db: Database) -> list[Step]:
+    return [
+        lambda: runs.recover(db),
+        lambda: approvals.give_up_repeats(db, "Too old."),
+        lambda: calls.stop_released(db, CANCELLED),
+        lambda: claim_call(db),
+        lambda: take(db),
+    ]
+
+
+def decisions(db: Database, approval: Approval) -> list[Step]:
+    async def edit() -> bool:
+        return await confirm(db, approval, await a_draft(db, approval), approved=False)
+
+    return [
+        lambda: approve(db, approval),
+        lambda: vote(db, approval),
+        lambda: reject(db, approval),
+        edit,
+        lambda: expire(db, approval),
+        lambda: approvals.escalate(db, approval, [(TEAM, "U0ANA")]),
+        lambda: cancel(db, approval.run_id),
+    ]
+
+
+def endings(db: Database, claimed: ClaimedCall) -> list[Step]:
+    return [
+        lambda: calls.finish_done(db, claimed, **ending()),
+        lambda: calls.finish_failed(db, claimed, **ending()),
+        lambda: release(db, claimed),
+        lambda: release(db, claimed, lapsed=True),
+        lambda: mark_unknown(db, claimed),
+        lambda: settle(db, claimed.call.id),
+        lambda: calls.close_unknown(db, claimed.call.id, CANCELLED),
+        lambda: attempt(db, claimed),
+        lambda: cancel(db, claimed.run.id),
+    ]
+
+
+async def all_at_once(chosen: random.Random, steps: list[Step]) -> None:
+    """Run the steps twice each, mixed, on as many connections as there are; any error is the test's."""
+    mixed = [*steps, *steps]
+    chosen.shuffle(mixed)
+    await asyncio.gather(*(step() for step in mixed))
+
+
+async def still_whole(db: Database) -> None:
+    assert (await audit.verify(db)).broken == ()
+
+
+async def test_decisions_and_sweeps_on_the_approvals_of_one_turn(
+    db: Database, impatient: databases.Database
+) -> None:
+    for seed in range(12):
+        turn = await pending_approvals(db, [["b1"], ["b2"], ["b1", "b2"]], quorum=2)
+        steps = sweeps(db) + [step for approval in turn for step in decisions(db, approval)]
+        await all_at_once(random.Random(seed), steps)
+        await cancel(db, turn[0].run_id)
+    await still_whole(db)
+
+
+async def test_what_may_become_of_an_approved_call_while_its_run_is_stopped(
+    db: Database, impatient: databases.Database
+) -> None:
+    for seed in range(12):
+        claimed = await an_attempted_call(db, items=[f"b{seed}"])
+        steps: list[Step] = [
+            *endings(db, claimed),
+            *sweeps(db),
+            partial(runs.renew, db, [claimed.token, "next"], LEASE),
+        ]
+        await all_at_once(random.Random(seed), steps)
+        await cancel(db, claimed.run.id)
+    await still_whole(db)
+
+
+async def test_what_may_become_of_an_allowed_call_while_its_run_is_recovered(
+    db: Database, impatient: databases.Database
+) -> None:
+    for seed in range(12):
+        claimed = await a_claimed_allowed_call(db, [f"b{seed}"], attempted=True)
+        held = await runs.load(db, claimed.run.id, await token_of(db, claimed.run.id))
+        await db.query(
+            "UPDATE runs SET lease_until = house_now() - interval '1 s' WHERE id = %s", [held.run.id]
+        )
+        steps: list[Step] = [
+            *endings(db, claimed),
+            *sweeps(db),
+            partial(runs.renew, db, [held.token, claimed.token], LEASE),
+            partial(runs.pause, db, held),
+            partial(runs.fail, db, held, "broken", CANCELLED),
+            partial(runs.requeue, db, held, seconds=0, why="", fault=False),
+        ]
+        await all_at_once(random.Random(seed), steps)
+        await cancel(db, claimed.run.id)
+    await still_whole(db)
+
+
+async def token_of(db: Database, run_id: str) -> str:
+    row = await db.one("SELECT token FROM runs WHERE id = %s", [run_id])
+    assert row is not None
+    return str(row["token"])
+
+
+async def test_proposals_while_their_run_is_stopped_fails_or_goes_on(
+    db: Database, impatient: databases.Database
+) -> None:
+    for seed in range(12):
+        run = await a_run(db, thread="1.1")
+        claimed = await take(db)
+        assert claimed is not None
+        turn = await a_turn(db, claimed, 4)
+        backwards = [Outcome(call.id, "asked") for call in reversed(turn)]
+        new = [asked(call) for call in turn]
+        steps: list[Step] = [
+            partial(propose, db, claimed, backwards, new),
+            partial(cancel, db, run.id),
+            partial(runs.fail, db, claimed, "broken", CANCELLED),
+            partial(runs.renew, db, [claimed.token], LEASE),
+            partial(a_run, db, thread="1.1"),
+            *sweeps(db),
+        ]
+        await all_at_once(random.Random(seed), steps)
+        for left in await runs.listed(db, unfinished_only=True, limit=50):
+            await cancel(db, left.id)
+    await still_whole(db)
+
+
+async def test_sweeps_of_many_runs_at_once(db: Database, database: databases.Database) -> None:
+    for _ in range(3):
+        made = [await pending_approvals(db, [[], []]) for _ in range(6)]
+        for turn in made:
+            for approval in turn:
+                await approve(db, approval)
+        claimed = [c for c in await asyncio.gather(*(claim_call(db) for _ in range(6))) if c is not None]
+        assert len(claimed) == 6
+        for call in claimed:
+            await attempt(db, call)
+            await release(db, call, seconds=60)
+        await db.query("UPDATE calls SET first_attempt_at = now() - interval '2 days' WHERE attempts > 0")
+        await asyncio.gather(
+            *(approvals.give_up_repeats(db, "Too old.") for _ in range(4)),
+            *(runs.recover(db) for _ in range(4)),
+            *(cancel(db, turn[0].run_id) for turn in made),
+        )
+    await still_whole(db)
