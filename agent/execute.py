@@ -115,6 +115,9 @@ class Execution:
                 tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
             )
         except ToolError as error:
+            if self.attempts > 1 and not error.done and not self._is_read_only():
+                # it speaks of this attempt; an earlier one may have gone through
+                return await self.broke_off(tool, error.message)
             return await self.failed(error.message, error.done)
         except UserCodeTimeout as error:
             if not error.started and self.attempts == 1:

@@ -49,7 +49,9 @@ def listen(host: str, port: int) -> socket.socket:
                 f"Port {port} {why}: stop what listens there, or choose another one "
                 "(PORT, or --port of the demo)."
             ) from error
-        raise
+        raise PortTaken(
+            f"{host} cannot be listened on ({error.strerror}): give an address of this machine with --host."
+        ) from error
     return listening
 
 

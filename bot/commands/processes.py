@@ -45,7 +45,11 @@ def dev() -> None:
     complete(_dev(settings))
 
 
-def web() -> None:
+def web(
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; else every one if PORT is set, or 127.0.0.1.")
+    ] = None,
+) -> None:
     """Run what Slack talks to: events, buttons, commands, at /slack/events.
 
     Needs DATABASE_URL, SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET. Listens on 127.0.0.1:3000; if a
@@ -55,7 +59,7 @@ def web() -> None:
     settings.require_database("vistobueno web")
     settings.require_slack("vistobueno web")
     settings.require_signing_secret("vistobueno web")
-    complete(_web(settings))
+    complete(_web(settings, host))
 
 
 def worker() -> None:
@@ -102,8 +106,9 @@ async def _dev(settings: Settings) -> None:
                 await run(app, listening=listening, work=True, announce=_announced(LOCAL, listening))
 
 
-async def _web(settings: Settings) -> None:
-    host, port = (LOCAL, DEFAULT_PORT) if settings.port is None else (EVERYWHERE, settings.port)
+async def _web(settings: Settings, host: str | None) -> None:
+    fallback, port = (LOCAL, DEFAULT_PORT) if settings.port is None else (EVERYWHERE, settings.port)
+    host = host or fallback
     with listen(host, port) as listening:
         async with build(settings, "vistobueno web") as app:
             await run(app, listening=listening, work=False, announce=_announced(host, listening))

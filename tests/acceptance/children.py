@@ -53,7 +53,7 @@ class Child:
         async for line in self._process.stderr:
             sys.stderr.write(line.decode())
             if line.startswith(b"listening on "):
-                self._listening.set_result(line.split()[-1].decode().replace("0.0.0.0", "127.0.0.1"))
+                self._listening.set_result(line.split()[-1].decode())
         if not self._listening.done():
             self._listening.cancel()
 
@@ -78,6 +78,7 @@ async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[C
     }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot.cli", command),
+        *(("--host", "127.0.0.1") if command == "web" else ()),
         cwd=ROOT,
         env=environ,
         stderr=asyncio.subprocess.PIPE,

@@ -177,7 +177,7 @@ def test_a_variable_that_cannot_be_used_is_named(variable: str, value: str, said
 
 
 def test_a_port_in_use_is_named(database: Database) -> None:
-    with socket.create_server(("0.0.0.0", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = vistobueno("web", DATABASE_URL=database.url, PORT=port, **SLACK)
+        ended = vistobueno("web", "--host", "127.0.0.1", DATABASE_URL=database.url, PORT=port, **SLACK)
     assert ended.sentence.startswith(f"Port {port} is in use: stop what listens there, or choose another")

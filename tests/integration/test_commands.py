@@ -171,15 +171,22 @@ def test_the_policy_is_checked_and_shown(
 def test_a_port_in_use_is_said_in_one_line(
     cli: Cli, database: OwnDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with socket.create_server(("0.0.0.0", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert cli("web", DATABASE_URL=database.url, PORT=port, **SLACK) == 1
+        assert cli("web", "--host", "127.0.0.1", DATABASE_URL=database.url, PORT=port, **SLACK) == 1
     assert f"Port {port} is in use" in capsys.readouterr().err
+
+
+def test_an_address_of_another_machine_is_said_in_one_line(
+    cli: Cli, database: OwnDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli("web", "--host", "not an address", DATABASE_URL=database.url, PORT="0", **SLACK) == 1
+    assert "not an address cannot be listened on" in capsys.readouterr().err
 
 
 def test_a_slack_that_cannot_be_reached_is_said_in_one_line(
     cli: Cli, database: OwnDatabase, capsys: pytest.CaptureFixture[str]
 ) -> None:
     variables = {**SLACK, "SLACK_API_URL": "http://127.0.0.1:1/api/", "PORT": "0"}
-    assert cli("web", DATABASE_URL=database.url, **variables) == 1
+    assert cli("web", "--host", "127.0.0.1", DATABASE_URL=database.url, **variables) == 1
     assert "Slack cannot be reached" in capsys.readouterr().err

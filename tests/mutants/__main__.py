@@ -28,10 +28,11 @@ _BROKEN = re.compile(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant; `problem` is None if all the tests it names turned red."""
+    """What became of a mutant; `problem` is None if all the tests it names turned red, and `seen` is how."""
 
     mutant: Mutant
     problem: str | None
+    seen: str
     seconds: float
 
 
@@ -48,23 +49,26 @@ class Runner:
         """Put the mutant into a free copy and run its tests there."""
         copy, started = self._copies.get(), time.monotonic()
         try:
-            problem = self._problem_with(mutant, copy)
+            problem, seen = self._judged(mutant, copy)
         finally:
             self._copies.put(copy)
-        verdict = Verdict(mutant, problem, time.monotonic() - started)
-        say(f"{verdict.seconds:5.1f} s  {mutant.name}: {problem or 'red'}")
+        verdict = Verdict(mutant, problem, seen, time.monotonic() - started)
+        say(f"{verdict.seconds:5.1f} s  {mutant.name}: {problem or f'red ({seen})'}")
         return verdict
 
-    def _problem_with(self, mutant: Mutant, copy: Path) -> str | None:
+    def _judged(self, mutant: Mutant, copy: Path) -> tuple[str | None, str]:
         missing = missing_tests(mutant.red, copy)
         if missing:
-            return f"there is no test {missing[0]}"
+            return f"there is no test {missing[0]}", ""
         try:
             with applied(mutant, copy):
                 ended = run_tests(copy, mutant.red, self._environ, MUTANT_SECONDS)
-        except (DoesNotApply, TestsDidNotRun) as error:
-            return f"{'does not apply' if isinstance(error, DoesNotApply) else 'no verdict'}: {error}"
-        return next((problem for name in mutant.red if (problem := problem_of(name, ended))), None)
+        except DoesNotApply as error:
+            return f"does not apply: {error}", ""
+        except TestsDidNotRun as error:
+            return f"no verdict: {error}", ""
+        problem = next((found for name in mutant.red if (found := problem_of(name, ended))), None)
+        return problem, next((said(one) for one in ended if is_red(one)), "")
 
     def check_unmutated(self, tests: Iterable[str]) -> list[str]:
         """Run the tests as the tree is, and give what is wrong: all must pass."""
@@ -76,9 +80,7 @@ class Runner:
             return [str(error)]
         finally:
             self._copies.put(copy)
-        failed = [
-            f"{one.id} ({one.phase}): {_last_line(one.text)}" for one in ended if one.outcome != "passed"
-        ]
+        failed = [f"{one.id} ({one.phase}): {said(one)}" for one in ended if one.outcome != "passed"]
         return failed + [
             f"{name} did not run" for name in known if not any(is_of(name, one) for one in ended)
         ]
@@ -87,16 +89,19 @@ class Runner:
 def problem_of(test: str, ended: Iterable[Ended]) -> str | None:
     """Why a test is no proof that the mutant was noticed, or None: a case of it failed in its own body."""
     cases = [one for one in ended if is_of(test, one)]
-    bodies = [one for one in cases if one.phase == "call"]
-    red = [one for one in bodies if one.outcome == "failed"]
-    if any(not _BROKEN.search(one.text) for one in red):
+    if any(is_red(one) for one in cases):
         return None
-    if red:
-        return f"BROKEN, not noticed: {_last_line(red[0].text)}"
-    if bodies:
-        return f"GREEN: {test}"
-    before = f": {_last_line(cases[0].text)}" if cases else ""
-    return f"{test} did not come to its body{before}"
+    failed = next((one for one in cases if one.outcome == "failed"), None)
+    if failed is None:
+        return f"GREEN: {test}" if cases else f"did not run: {test}"
+    if failed.phase == "call":
+        return f"BROKEN, not noticed: {said(failed)}"
+    return f"did not come to its body: {test}: {said(failed)}"
+
+
+def is_red(ended: Ended) -> bool:
+    """Whether it failed in the test's own body, and not because the mutant is no working program."""
+    return ended.phase == "call" and ended.outcome == "failed" and not _BROKEN.search(ended.text)
 
 
 def is_of(test: str, ended: Ended) -> bool:
@@ -104,9 +109,10 @@ def is_of(test: str, ended: Ended) -> bool:
     return ended.id == test or ended.id.startswith(f"{test}[")
 
 
-def _last_line(text: str) -> str:
-    marked = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
-    return (marked or text.strip().splitlines() or ["no words"])[-1][:160]
+def said(ended: Ended) -> str:
+    """What went wrong, in one line: pytest's own first one, or the last there is."""
+    lines = [line[1:].strip() for line in ended.text.splitlines() if line.startswith("E ")]
+    return (lines[:1] or ended.text.strip().splitlines()[-1:] or ["no words"])[0][:160]
 
 
 def say(words: str) -> None:
@@ -123,7 +129,7 @@ def table(verdicts: Iterable[Verdict]) -> str:
         lines.append(f"{mark} {mutant.invariant:2} {verdict.seconds:5.1f} s  {mutant.name}")
         lines.append(f"      takes away: {mutant.takes_away}")
         lines += [f"      {name}" for name in mutant.red]
-        lines += [] if verdict.problem is None else [f"      !! {verdict.problem}"]
+        lines.append(f"      {verdict.seen}" if verdict.problem is None else f"   !! {verdict.problem}")
     return "\n".join(lines)
 
 

@@ -95,7 +95,7 @@ def test_a_mutant_whose_place_is_not_there_once_does_not_apply(tmp_path: Path, t
         ([Ended(f"{TEST}[1]", "call", "passed", ""), Ended(f"{TEST}[2]", "call", "failed", "E  x")], None),
         ([Ended(TEST, "call", "passed", "")], "GREEN"),
         ([Ended(TEST, "setup", "failed", "E  x")], "did not come to its body"),
-        ([Ended("tests/x.py::test_ab", "call", "failed", "E  x")], "did not come to its body"),
+        ([Ended("tests/x.py::test_ab", "call", "failed", "E  x")], "did not run"),
         ([Ended(TEST, "call", "failed", "E  NameError: name 'x'")], "BROKEN"),
         ([Ended(TEST, "call", "failed", "E  x (42601): syntax error")], "BROKEN"),
     ],

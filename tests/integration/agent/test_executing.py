@@ -190,6 +190,23 @@ async def test_a_tool_that_knows_it_did_nothing_has_failed(database: Database, t
         assert o.execute("SELECT item FROM held_items") == []
 
 
+async def test_what_a_later_attempt_says_it_did_not_do_an_earlier_one_may_have_done(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("the answer was lost")]
+        await o.work()
+        o.world.refuse = [ToolError("The bank cannot be reached.")]
+        o.shift_clock("1 minute")
+        await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.APPROVED
+        o.shift_clock("2 minutes")
+        await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.EXECUTED
+        assert o.world.paid == BILLS
+
+
 async def test_a_tool_that_did_a_part_says_which_items_went_through(
     database: Database, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from store import cards, directory, notices, runs
+from store import cards, clicks, directory, notices, runs
 from store.engine import Database
 from store.records import Card, DirectoryUser, Notice
 from tests import databases
@@ -122,6 +122,73 @@ async def test_a_card_whose_message_is_gone_is_posted_anew(db: Database) -> None
     await cards.lost(db, card.id, "t")
     again = await post(db, "6.6")
     assert (again.id, again.ts, again.shown_version) == (card.id, None, 0)
+
+
+async def adopt(db: Database, approval_id: str, ts: str, channel: str = "C0APPROVALS") -> bool:
+    return await cards.adopt(
+        db, approval_id=approval_id, team_id=TEAM, channel_id=channel, ts=ts, user_id=None
+    )
+
+
+async def test_a_message_whose_posting_was_not_confirmed_becomes_the_copy_that_it_is(db: Database) -> None:
+    approval = await a_pending_approval(db)
+    card = await behind(db)
+    assert card is not None
+    assert sorted(await asyncio.gather(*(adopt(db, approval.id, "5.5") for _ in range(6)))) == [
+        *[False] * 5,
+        True,
+    ]
+    assert not await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts="6.6", version=1)
+    (copy,) = await cards.of_approval(db, approval.id)
+    assert (copy.id, copy.ts, copy.shown_version) == (card.id, "5.5", 0)
+
+
+async def test_a_second_message_of_an_approval_becomes_a_copy_of_its_own_once(db: Database) -> None:
+    card = await shown(db)
+    assert not await adopt(db, card.approval_id, "5.5")
+    adopted = await asyncio.gather(*(adopt(db, card.approval_id, "6.6") for _ in range(6)))
+    assert sum(adopted) == 1
+    assert sorted(str(c.ts) for c in await cards.of_approval(db, card.approval_id)) == ["5.5", "6.6"]
+
+
+async def test_a_message_is_adopted_and_posted_at_once_without_an_error(db: Database) -> None:
+    for number in range(8):
+        approval = await a_pending_approval(db)
+        card = await behind(db)
+        assert card is not None
+        ts = f"{number}.9"
+        await asyncio.gather(
+            adopt(db, approval.id, ts),
+            cards.posted(db, card, "t", channel_id="C0APPROVALS", ts=ts, version=1),
+        )
+        assert [c.ts for c in await cards.of_approval(db, approval.id)] == [ts]
+        while (late := await behind(db)) is not None:
+            await cards.posted(db, late, "t", channel_id="C0APPROVALS", ts=str(late.ts), version=1)
+
+
+async def test_one_of_two_copies_in_a_channel_that_is_gone_is_not_posted_again(db: Database) -> None:
+    card = await shown(db)
+    await adopt(db, card.approval_id, "6.6")
+    late = await behind(db)
+    assert late is not None
+    await cards.lost(db, late.id, "t")
+    assert await behind(db) is None
+    await approve(db, await the(db, card.approval_id))
+    following = await behind(db)
+    assert following is not None
+    assert following.id == card.id
+    assert await behind(db) is None
+
+
+async def test_a_click_is_answered_once_for_a_day(db: Database, database: databases.Database) -> None:
+    key = ["U0MARTA", "button\x00", "\ud800"]
+    assert sum(await asyncio.gather(*(clicks.first(db, key) for _ in range(8)))) == 1
+    shift_clock(database, "23 hours")
+    await clicks.forget(db)
+    assert not await clicks.first(db, key)
+    shift_clock(database, "25 hours")
+    await clicks.forget(db)
+    assert await clicks.first(db, key)
 
 
 # --- notices ---

@@ -170,9 +170,20 @@ async def test_a_statement_whose_connection_is_lost_is_unconfirmed(
     assert await db.query("SELECT 1 AS one") == [{"one": 1}]
 
 
-async def test_a_cancelled_caller_leaves_the_pool_whole(database: databases.Database) -> None:
+async def test_a_transaction_that_was_left_open_is_nobody_elses(database: databases.Database) -> None:
     async with opened(database.url, pool_size=1, wait=5.0) as db:
-        asleep = asyncio.create_task(db.query("SELECT pg_sleep(60), 'given up'"))
+        async with db.connection() as connection:
+            await connection.execute("BEGIN")
+            await connection.execute("INSERT INTO directory_groups VALUES ('T', 'G', 'h')")
+        assert await db.query("SELECT group_id FROM directory_groups") == []
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_a_cancelled_caller_leaves_the_pool_whole(database: databases.Database, together: bool) -> None:
+    async with opened(database.url, pool_size=1, wait=5.0) as db:
+        slow = "SELECT pg_sleep(60), 'given up'"
+        work = db.together((slow, None), ("SELECT 1", None)) if together else db.query(slow)
+        asleep = asyncio.ensure_future(work)
         await until_it_runs(database, "'given up'")
         asleep.cancel()
         with pytest.raises(asyncio.CancelledError):
