@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import anthropic
-from anthropic.types import MessageParam, TextBlockParam, ToolChoiceNoneParam, ToolParam
+if TYPE_CHECKING:  # else imported where it is used: it takes longer to load than all the rest together
+    import anthropic
+    from anthropic.types import MessageParam, TextBlockParam, ToolParam
 
 Message = dict[str, Any]
 """`{"role": "user" | "assistant", "content": [blocks]}` in Anthropic's form, never an object of the SDK."""
@@ -103,6 +104,8 @@ class AnthropicModel:
         max_tokens: int = 16_000,
         timeout: float = 600.0,
     ) -> None:
+        import anthropic
+
         self.name = name
         self._max_tokens = max_tokens
         self._timeout = anthropic.Timeout(timeout, connect=CONNECT_SECONDS)
@@ -115,15 +118,17 @@ class AnthropicModel:
         self, *, system: str, messages: Sequence[Message], tools: Sequence[ToolSchema], closing: bool = False
     ) -> Answer:
         """See Model.answer."""
+        import anthropic
+
         try:
             response = await self._client.messages.with_raw_response.create(
                 model=self.name,
                 max_tokens=self._max_tokens,
                 system=_system(system),
-                messages=cast(Iterable[MessageParam], messages),
+                messages=cast("Iterable[MessageParam]", messages),
                 tools=[_tool(tool) for tool in tools] if tools else anthropic.omit,
                 # The provider refuses a choice without tools.
-                tool_choice=ToolChoiceNoneParam(type="none") if closing and tools else anthropic.omit,
+                tool_choice={"type": "none"} if closing and tools else anthropic.omit,
                 # Given per request, as the SDK otherwise refuses a `max_tokens` it would rather stream.
                 timeout=self._timeout,
             )
@@ -148,13 +153,15 @@ def _system(text: str) -> list[TextBlockParam] | anthropic.Omit:
 
     https://platform.claude.com/docs/en/build-with-claude/prompt-caching
     """
+    import anthropic
+
     if not text.strip():
         return anthropic.omit
-    return [TextBlockParam(type="text", text=text, cache_control={"type": "ephemeral"})]
+    return [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]
 
 
 def _tool(tool: ToolSchema) -> ToolParam:
-    return ToolParam(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
 
 
 def _read_answer(body: str) -> Answer:

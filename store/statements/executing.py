@@ -212,11 +212,7 @@ new_card AS (
   SELECT k.id, k.approval_id, k.team_id, k.channel_id
     FROM born, jsonb_to_recordset(%(cards)s::jsonb) AS k(
       id text, approval_id text, team_id text, channel_id text)),
-{
-    _tell_unknown(
-        "coalesce(approval.id, born.id)", "call LEFT JOIN approval ON true LEFT JOIN born ON true"
-    )
-},
+{_tell_unknown("coalesce(approval.id, born.id)", "call LEFT JOIN approval ON true LEFT JOIN born ON true")},
 {CARDS_FOLLOW}
 SELECT call.id, {
     record(

@@ -103,7 +103,6 @@ async def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_word(tmp_pat
     ("words", "asked", "when", "code"),
     [
         (("demo",), signal.SIGINT, "initdb --pgdata", 130),
-        (("demo",), signal.SIGTERM, "bot.cli dev", 143),
         (("demo", "--play"), signal.SIGTERM, "bot.cli dev", 143),
     ],
 )
