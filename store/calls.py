@@ -7,7 +7,7 @@ from store import approvals, rows, runs
 from store.engine import Database
 from store.errors import ItemsHeld, StatementRefused
 from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json, RunId
-from store.runs import UNIQUE_VIOLATION, NewApproval
+from store.runs import MOST_LOOKS, UNIQUE_VIOLATION, NewApproval
 from store.statements import executing as sql
 from store.statements.fragments import LAST_REPEAT
 from store.values import dump, text
@@ -37,7 +37,7 @@ async def of_turn(db: Database, run_id: str, turn: int) -> list[Call]:
 
 
 async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | None:
-    while True:
+    for _ in range(MOST_LOOKS):
         try:
             row = await db.one(statement, params | {"actor": dump(SYSTEM.to_json())})
         except ItemsHeld:  # another call has just taken an item, which the next look sees
@@ -47,6 +47,7 @@ async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | 
                 continue
             raise
         return None if row is None else str(row["id"])
+    return None
 
 
 async def _claimed(db: Database, call_id: str, token: str) -> ClaimedCall:

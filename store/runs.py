@@ -28,6 +28,7 @@ from store.values import dump, new_id, text
 
 STATE_VERSION = 1  # of the stored messages; each one has its golden file
 UNIQUE_VIOLATION = "23505"
+MOST_LOOKS = 20  # of a claim that others were quicker than, before it waits like one that found nothing
 
 
 async def start(
@@ -67,7 +68,7 @@ async def start(
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId | None:
     """Take the oldest run that may go on, for `lease` seconds; None: there is none."""
     params = {"token": token, "worker": worker, "lease": lease, "actor": dump(SYSTEM.to_json())}
-    while True:
+    for _ in range(MOST_LOOKS):
         try:
             row = await db.one(sql.CLAIM_RUN, params)
         except StatementRefused as error:
@@ -75,6 +76,7 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
                 continue  # which the next look sees
             raise
         return None if row is None else RunId(row["id"])
+    return None
 
 
 async def load(db: Database, run_id: RunId, token: str) -> ClaimedRun:
