@@ -47,13 +47,17 @@ async def failed(db: Database, card_id: str, token: str, *, error: str, retry_in
 
 
 async def lost(db: Database, card_id: str, token: str) -> None:
-    """The message is gone from Slack: the card is to be posted anew, unless it has another copy there."""
+    """The message is gone from Slack: the card is to be posted anew, unless there is an earlier copy.
+
+    Always the earliest one is posted again, be it there or on its way: two that are lost at once leave one.
+    """
     await db.query(
-        f"""UPDATE cards k SET ts = CASE WHEN other.there THEN k.ts END, token = NULL, lease_until = NULL,
-       shown_version = CASE WHEN other.there THEN {GIVEN_UP} ELSE 0 END, not_before = NULL
+        f"""UPDATE cards k SET ts = CASE WHEN earlier.there THEN k.ts END, token = NULL, lease_until = NULL,
+       shown_version = CASE WHEN earlier.there THEN {GIVEN_UP} ELSE 0 END, not_before = NULL,
+       lost_ts = array_append(k.lost_ts, k.ts)
   FROM (SELECT count(o.id) > 0 AS there FROM cards own JOIN cards o USING (approval_id, channel_id)
-         WHERE own.id = %(card)s AND o.id <> own.id AND o.ts IS NOT NULL AND o.shown_version < {GIVEN_UP}
-       ) AS other
+         WHERE own.id = %(card)s AND (o.created_at, o.id) < (own.created_at, own.id)
+           AND o.shown_version < {GIVEN_UP}) AS earlier
  WHERE k.id = %(card)s AND k.token = %(token)s""",
         {"card": card_id, "token": token},
     )
@@ -62,14 +66,15 @@ async def lost(db: Database, card_id: str, token: str) -> None:
 async def adopt(
     db: Database, *, approval_id: str, team_id: str, channel_id: str, ts: str, user_id: str | None
 ) -> bool:
-    """Keep a message up to date from now on; False: it is one of the copies that are.
+    """Keep a message up to date from now on; False: it is one of the copies that are, or is known to be gone.
 
     It was posted, but the answer or its poster was lost: so it takes the place of a copy that is still to be
     posted there, whoever is about to. `user_id`: in this person's DM.
     """
     row = await db.one(
         """WITH known AS (
-  SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s),
+  SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
+   UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts)),
 unposted AS (
   SELECT id FROM cards
    WHERE approval_id = %(approval)s AND team_id = %(team)s AND ts IS NULL AND NOT EXISTS (SELECT FROM known)

@@ -307,6 +307,7 @@ cards = sa.Table(
     _text("channel_id", null=True),  # null until the person's DM is open
     _text("user_id", null=True),  # of a copy in a DM
     _text("ts", null=True),
+    _col("lost_ts", ARRAY(sa.Text), default="'{}'"),  # messages of it that are gone from Slack
     _int("shown_version"),
     _int("wanted_version", default="1"),
     *_lease(),

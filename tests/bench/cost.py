@@ -14,6 +14,7 @@ from store.embedded import Embedded, admin_url
 from tests.bench.counters import Counts, count, pooled_connections
 from tests.bench.floor import Floor
 from tests.bench.product import Parts, Product, product
+from tests.bench.steps import Steps
 
 LIMIT = 4.0
 LATER = 2.6
@@ -37,13 +38,18 @@ class Cost:
     floor_ms: float
     floor_range_ms: tuple[float, float]
     """The least and the most of its rounds: far apart, they say that the machine was busy."""
+    steps_ms: float
     approval_ms: float
     run_ms: float
     parts_ms: dict[str, float]
+    steps: Ratio
+    """The statements of an approval, through the store: what has a limit."""
     approval: Ratio
+    """The whole way from the model's answer to the last words."""
     run: Ratio
     client_cpu_ms: float
     floor_counts: Counts
+    steps_counts: Counts
     run_counts: Counts
     approvals: int
 
@@ -53,6 +59,7 @@ class Round:
     """One block of each side, in seconds."""
 
     floor: list[float]
+    steps: list[float]
     product: list[Parts]
     cpu: float
 
@@ -65,36 +72,46 @@ async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Calla
         pooled_connections() as pooled,
     ):
         async with product(server.url, server.owner_url) as house:
+            steps = Steps(house.house.db, house.shop, house.house.tools["refund"])
             progress("warming up")
             for _ in range(WARM_UP):
                 floor.one()
+                await steps.one()
                 await house.one()
             progress("counting statements, commits and WAL")
             floor_counts = await count(
                 admin, partial(asyncio.to_thread, floor.one), [floor.connection], COUNTED
             )
-            run_counts = await count(admin, house.one, [*pooled, house.shop.connection], COUNTED)
+            ours = [*pooled, house.shop.connection]
+            steps_counts = await count(admin, steps.one, ours, COUNTED)
+            run_counts = await count(admin, house.one, ours, COUNTED)
             measured = []
             for number in range(1, rounds + 1):
-                measured.append(await _round(floor, house, n))
-                ratio = _ratio_of(measured[-1], "approval")
+                measured.append(await _round(floor, steps, house, n))
+                ratio = _ratio_of(measured[-1], "steps")
                 progress(f"round {number} of {rounds}: {ratio:.2f} times the floor")
-    return _cost(measured, floor_counts, run_counts)
+    return _cost(measured, floor_counts, steps_counts, run_counts)
 
 
-async def _round(floor: Floor, house: Product, n: int) -> Round:
+async def _round(floor: Floor, steps: Steps, house: Product, n: int) -> Round:
     base = []
     for _ in range(n):
         begun = perf_counter()
         floor.one()
         base.append(perf_counter() - begun)
+    written = [await steps.one() for _ in range(n)]
     cpu = process_time()
     parts = [await house.one() for _ in range(n)]
-    return Round(base, parts, (process_time() - cpu) / n)
+    return Round(base, written, parts, (process_time() - cpu) / n)
 
 
 def _ratio_of(measured: Round, what: str) -> float:
-    return float(median(getattr(parts, what) for parts in measured.product) / median(measured.floor))
+    return float(median(_times(measured, what)) / median(measured.floor))
+
+
+def _times(measured: Round, what: str) -> list[float]:
+    """Seconds of each approval: of the steps, or of a part of the whole run."""
+    return measured.steps if what == "steps" else [getattr(parts, what) for parts in measured.product]
 
 
 def _ratio(measured: list[Round], what: str) -> Ratio:
@@ -102,24 +119,25 @@ def _ratio(measured: list[Round], what: str) -> Ratio:
     return Ratio(*(round(value, 2) for value in (median(ratios), min(ratios), max(ratios))))
 
 
-def _cost(measured: list[Round], floor_counts: Counts, run_counts: Counts) -> Cost:
-    parts = [each for block in measured for each in block.product]
-
+def _cost(measured: list[Round], floor_counts: Counts, steps_counts: Counts, run_counts: Counts) -> Cost:
     def ms(what: str) -> float:
-        return float(round(median(getattr(each, what) for each in parts) * 1000, 2))
+        return float(round(median(value for block in measured for value in _times(block, what)) * 1000, 2))
 
     floors = [round(median(block.floor) * 1000, 2) for block in measured]
 
     return Cost(
         floor_ms=round(median(value for block in measured for value in block.floor) * 1000, 2),
         floor_range_ms=(min(floors), max(floors)),
+        steps_ms=ms("steps"),
         approval_ms=ms("approval"),
         run_ms=ms("run"),
         parts_ms={what: ms(what) for what in ("start", "ask", "decide", "act")},
+        steps=_ratio(measured, "steps"),
         approval=_ratio(measured, "approval"),
         run=_ratio(measured, "run"),
         client_cpu_ms=round(median(block.cpu for block in measured) * 1000, 2),
         floor_counts=floor_counts,
+        steps_counts=steps_counts,
         run_counts=run_counts,
-        approvals=len(parts),
+        approvals=sum(len(block.product) for block in measured),
     )

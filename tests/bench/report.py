@@ -5,14 +5,14 @@ from tests.bench.counters import Counts
 from tests.bench.delay import GOAL_MS, Delay
 
 COST = """\
-One approval, with the database durable, on this machine and under its load of today. The product side is the
-product's own code: a person's message is queued and claimed, the model's answer (it brings the conversation,
-10 texts of 1 kB in all, and a call that asks) is saved, measured and proposed; a click approves; a worker
-claims, checks the world again, begins the attempt, runs a trivial tool (one INSERT with the key), records the
-result, keeps the run, asks the model again and completes the run. There is no Slack, no publisher and no real
-model. The floor is 4 statements by hand: INSERT the paused conversation, UPDATE ... RETURNING it, INSERT the
-effect, UPDATE to completed. The floor has no queue and no message to receive: so the ratio that has a limit
-begins with the model's answer, like the floor. The whole run, from the message on, is given below it.
+One approval, with the database durable, on this machine and under its load of today.
+The floor is 4 statements by hand: INSERT the paused conversation (10 texts of 1 kB), UPDATE ... RETURNING it,
+INSERT the effect, UPDATE to completed.
+The steps, which have the limit, are the product's statements for the same, through its store: save the turn,
+propose, read and approve, claim, begin the attempt, the effect, record it and keep the run, load, complete.
+The whole way is the product's own code from the model's answer that asks to the last words: the steps, the
+tool measured twice where user code runs, everything frozen, hashed and compared, the model asked again. The
+whole run begins with the person's message, queued and claimed. There is no Slack, publisher or real model.
 """
 DELAY = """\
 From the time in the decision's row (its statement's start, so its commit is in it) to the call of the tool,
@@ -27,24 +27,26 @@ SLOW = f"""\
 
 def report(cost: Cost, delay: Delay) -> str:
     """The whole report."""
-    parts, counts = cost.parts_ms, (cost.floor_counts, cost.run_counts)
-    ratio, run = cost.approval, cost.run
+    parts, counts = cost.parts_ms, (cost.floor_counts, cost.steps_counts, cost.run_counts)
+    steps, ratio, run = cost.steps, cost.approval, cost.run
     least, most = cost.floor_range_ms
     return "\n".join(
         [
             COST,
             f"{cost.approvals} approvals each; times are medians.",
             f"  floor             {cost.floor_ms:7.2f} ms   (rounds: {least:.2f} to {most:.2f})",
-            f"  product, approval {cost.approval_ms:7.2f} ms   {_times(ratio.median)} the floor"
-            f" (rounds: {ratio.least:.2f} to {ratio.most:.2f})   limit {LIMIT:g}, later {LATER:g}"
+            f"  steps             {cost.steps_ms:7.2f} ms   {_times(steps.median)} the floor"
+            f" (rounds: {steps.least:.2f} to {steps.most:.2f})   limit {LIMIT:g}, later {LATER:g}"
             f"   {_verdict(within_limit(cost))}",
+            f"  the whole way     {cost.approval_ms:7.2f} ms   {_times(ratio.median)} the floor"
+            f" (rounds: {ratio.least:.2f} to {ratio.most:.2f})",
             f"    ask {parts['ask']:.2f}, decide {parts['decide']:.2f}, act {parts['act']:.2f}",
-            f"  product, whole run{cost.run_ms:7.2f} ms   {_times(run.median)} the floor"
+            f"  the whole run     {cost.run_ms:7.2f} ms   {_times(run.median)} the floor"
             f" (rounds: {run.least:.2f} to {run.most:.2f})",
             f"    start {parts['start']:.2f}; CPU of this process {cost.client_cpu_ms:.2f} ms",
             *([SLOW] if cost.floor_ms > SLOW_FLOOR_MS else []),
             "",
-            "  per approval                floor   product (whole run)",
+            "  per approval                floor     steps  whole run",
             *(_line(label, name, *counts) for name, label in LABELS.items()),
             "",
             DELAY,
@@ -65,7 +67,7 @@ LABELS = {
 
 def within_limit(cost: Cost) -> bool:
     """Whether an approval costs no more than it may."""
-    return cost.approval.median <= LIMIT
+    return cost.steps.median <= LIMIT
 
 
 def within_goal(delay: Delay) -> bool:
@@ -81,5 +83,5 @@ def _verdict(good: bool) -> str:
     return "ok" if good else "TOO MUCH"
 
 
-def _line(label: str, name: str, floor: Counts, product: Counts) -> str:
-    return f"    {label:<20}{getattr(floor, name):>10.1f}{getattr(product, name):>10.1f}"
+def _line(label: str, name: str, *counts: Counts) -> str:
+    return f"    {label:<20}" + "".join(f"{getattr(each, name):>10.1f}" for each in counts)

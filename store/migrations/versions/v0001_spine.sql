@@ -107,9 +107,9 @@ CREATE TABLE runs (
 ;;
 CREATE INDEX ix_runs_leases ON runs (lease_until) WHERE status = 'running'
 ;;
-CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
-;;
 CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
+;;
+CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
 ;;
 CREATE TABLE notices (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -193,13 +193,13 @@ CREATE TABLE calls (
 	CONSTRAINT fk_calls_run_id FOREIGN KEY(run_id) REFERENCES runs (id)
 )
 ;;
-CREATE INDEX ix_calls_ready ON calls (ready_at) WHERE status = 'asked' AND ready_at IS NOT NULL
+CREATE INDEX ix_calls_leases ON calls (lease_until) WHERE status = 'executing'
 ;;
-CREATE INDEX ix_calls_allowed ON calls (run_id) WHERE status = 'allowed'
+CREATE INDEX ix_calls_ready ON calls (ready_at) WHERE status = 'asked' AND ready_at IS NOT NULL
 ;;
 CREATE UNIQUE INDEX uq_calls_one_executing ON calls (run_id) WHERE status = 'executing'
 ;;
-CREATE INDEX ix_calls_leases ON calls (lease_until) WHERE status = 'executing'
+CREATE INDEX ix_calls_allowed ON calls (run_id) WHERE status = 'allowed'
 ;;
 CREATE TABLE approvals (
 	id TEXT NOT NULL, 
@@ -243,6 +243,10 @@ CREATE TABLE approvals (
 	CONSTRAINT fk_approvals_replaces FOREIGN KEY(replaces) REFERENCES approvals (id)
 )
 ;;
+CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
+;;
+CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
+;;
 CREATE INDEX ix_approvals_claim_by ON approvals (claim_by) WHERE status = 'approved'
 ;;
 CREATE INDEX ix_approvals_run_id ON approvals (run_id)
@@ -250,10 +254,6 @@ CREATE INDEX ix_approvals_run_id ON approvals (run_id)
 CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
 ;;
 CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
-;;
-CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
-;;
-CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
 ;;
 CREATE TABLE held_items (
 	effect TEXT NOT NULL, 
@@ -329,6 +329,7 @@ CREATE TABLE cards (
 	channel_id TEXT, 
 	user_id TEXT, 
 	ts TEXT, 
+	lost_ts TEXT[] DEFAULT '{}' NOT NULL, 
 	shown_version INTEGER DEFAULT 0 NOT NULL, 
 	wanted_version INTEGER DEFAULT 1 NOT NULL, 
 	token TEXT, 

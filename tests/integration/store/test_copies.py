@@ -44,6 +44,18 @@ async def test_a_message_of_no_approval_is_not_adopted(db: Database) -> None:
     assert not await adopt(db, "apr_made_up", "1.1")
 
 
+async def test_a_message_that_is_gone_is_not_adopted_from_a_late_click_on_it(db: Database) -> None:
+    approval = await a_pending_approval(db)
+    await cards.posted(db, await claimed(db), "t", channel_id="C0APPROVALS", ts="1.1", version=1)
+    await db.query("UPDATE cards SET wanted_version = wanted_version + 1")
+    await cards.lost(db, (await claimed(db)).id, "t")
+    posting = await claimed(db)
+    assert not await adopt(db, approval.id, "1.1")
+    assert await cards.posted(db, posting, "t", channel_id="C0APPROVALS", ts="1.2", version=2)
+    assert not await adopt(db, approval.id, "1.1")
+    assert [card.ts for card in await cards.of_approval(db, approval.id)] == ["1.2"]
+
+
 async def test_a_copy_that_is_gone_is_posted_again_only_if_it_was_the_last(db: Database) -> None:
     approval = await a_pending_approval(db)
     await cards.posted(db, await claimed(db), "t", channel_id="C0APPROVALS", ts="1.1", version=1)
