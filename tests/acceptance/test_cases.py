@@ -33,6 +33,8 @@ async def test_c03_an_old_card_is_refused_and_points_to_the_one_that_took_its_pl
         still_shown = old.snapshot()
         await stage.marta.click(old, "Approve")
         new = await stage.card("41 payments")
+        publisher, current = stage.processes[0].app.bot.publisher, await stage.approval()
+        await eventually(lambda: publisher.links([current.id]))  # where it stands is known, too
         await stage.marta.click(still_shown, "Approve")
         told = (await stage.told(stage.marta, 2))[1]
         assert "replaced because its facts moved" in told
