@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
@@ -56,6 +57,12 @@ async def server_folder() -> AsyncIterator[Path]:
     if embedded.exists(made):
         await embedded.stop(await embedded.start(made, fast=True))
     shutil.rmtree(made)
+
+
+def pytest_configure() -> None:
+    """Let commands under test hear Ctrl-C: a background job of a shell is deaf to it, and passes that on."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
