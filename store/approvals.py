@@ -163,10 +163,12 @@ def _votes(votes: Sequence[Vote]) -> str | None:
     return dump([vote.to_json() for vote in votes])
 
 
-async def _decide(db: Database, statement: str, params: dict[str, Any]) -> Approval | None:
-    """Run a conditional statement and read, in the same round trip, what it made of the approval."""
-    won, [row] = await db.together((statement, params), (f"{_SELECT} WHERE a.id = %s", [params["approval"]]))
-    return rows.approval(row) if won else None
+async def _decide(
+    db: Database, statement: str, approval: Approval, params: dict[str, Any]
+) -> Approval | None:
+    """Run a conditional statement on the approval as it was read; returns what it made of it."""
+    row = await db.one(statement, params)
+    return None if row is None else rows.decided(approval, row)
 
 
 async def vote(
@@ -174,7 +176,7 @@ async def vote(
 ) -> Approval | None:
     """Add a vote that is not enough yet. None: the approval is no longer as it was read, nothing changed."""
     params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
-    return await _decide(db, sql.VOTE, params)
+    return await _decide(db, sql.VOTE, approval, params)
 
 
 async def approve(
@@ -182,7 +184,7 @@ async def approve(
 ) -> Approval | None:
     """Approve with the last vote needed. None: the approval is no longer as it was read, nothing changed."""
     params = _decision(approval, actor, "approve", reason) | {"votes": _votes(votes)}
-    return await _decide(db, sql.APPROVE, params)
+    return await _decide(db, sql.APPROVE, approval, params)
 
 
 async def reject(
@@ -190,7 +192,7 @@ async def reject(
 ) -> Approval | None:
     """Reject: the call is closed with `result`, its effect vetoed. None: as for `approve`."""
     params = _decision(approval, actor, "reject", reason) | {"result": dump(result), "veto": veto}
-    return await _decide(db, sql.REJECT, params)
+    return await _decide(db, sql.REJECT, approval, params)
 
 
 async def save_draft(db: Database, approval: Approval, author: Actor, content: Measured) -> Draft:
@@ -232,7 +234,7 @@ async def confirm_draft(
     """Make the draft the next revision; `approved`: the editor's vote is enough. None: others were first."""
     params = _decision(approval, actor, "edit", reason) | {"votes": _votes(votes), "draft": draft.id}
     statement = sql.EDIT_AND_APPROVE if approved else sql.EDIT_AND_VOTE
-    return await _decide(db, statement, params)
+    return await _decide(db, statement, approval, params)
 
 
 # --- the clock ---

@@ -62,9 +62,12 @@ async def append(
 async def of(db: Database, subject: str) -> list[AuditEvent]:
     """The events of a run, or of one approval, in order."""
     found = await db.query(
-        f"SELECT {_EVENT} FROM audit_events"
-        " WHERE run_id = %(id)s OR approval_id = %(id)s ORDER BY run_id, seq",
-        {"id": text(subject)},
+        f"""SELECT {_EVENT} FROM audit_events WHERE run_id = %(id)s
+UNION ALL
+SELECT {_EVENT} FROM audit_events  -- a click with a made-up id has no run
+ WHERE run_id IN (%(house)s, (SELECT run_id FROM approvals WHERE id = %(id)s)) AND approval_id = %(id)s
+ ORDER BY run_id, seq""",
+        {"id": text(subject), "house": HOUSE},
     )
     return [_event(row) for row in found]
 

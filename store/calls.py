@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from store import approvals, rows, runs
+from store import rows, runs
 from store.engine import Database
 from store.errors import ItemsHeld, StatementRefused
 from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json, RunId
@@ -36,7 +36,7 @@ async def of_turn(db: Database, run_id: str, turn: int) -> list[Call]:
     return [rows.call(row) for row in found]
 
 
-async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | None:
+async def _claim(db: Database, statement: str, params: dict[str, Any]) -> ClaimedCall | None:
     for _ in range(MOST_LOOKS):
         try:
             row = await db.one(statement, params | {"actor": dump(SYSTEM.to_json())})
@@ -46,24 +46,13 @@ async def _claim(db: Database, statement: str, params: dict[str, Any]) -> str | 
             if error.sqlstate == UNIQUE_VIOLATION:  # a call of the same run has just begun
                 continue
             raise
-        return None if row is None else str(row["id"])
+        return None if row is None else rows.claimed(row, params["token"])
     return None
-
-
-async def _claimed(db: Database, call_id: str, token: str) -> ClaimedCall:
-    [call], [run], asked = await db.together(
-        (f"SELECT {rows.CALL} FROM calls c WHERE c.id = %s", [call_id]),
-        (f"SELECT {rows.RUN} FROM runs r JOIN calls c ON c.run_id = r.id WHERE c.id = %s", [call_id]),
-        (approvals.OF_CALL, [call_id]),
-    )
-    return ClaimedCall(rows.call(call), rows.run(run), token, rows.approval(asked[0]) if asked else None)
 
 
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> ClaimedCall | None:
     """Take the oldest approved call that may execute now; None: there is none."""
-    params = {"token": token, "worker": worker, "lease": lease}
-    call_id = await _claim(db, sql.CLAIM_CALL, params)
-    return None if call_id is None else await _claimed(db, call_id, token)
+    return await _claim(db, sql.CLAIM_CALL, {"token": token, "worker": worker, "lease": lease})
 
 
 async def claim_allowed(
@@ -71,8 +60,7 @@ async def claim_allowed(
 ) -> ClaimedCall | None:
     """Take an allowed call of a run that this worker holds; None: it must wait for an item, or is gone."""
     params = {"call": call_id, "run_token": run_token, "token": token, "worker": worker, "lease": lease}
-    found = await _claim(db, sql.CLAIM_ALLOWED_CALL, params)
-    return None if found is None else await _claimed(db, call_id, token)
+    return await _claim(db, sql.CLAIM_ALLOWED_CALL, params)
 
 
 async def start_attempt(
@@ -180,7 +168,6 @@ async def mark_unknown(
     lapsed: bool = False,
 ) -> bool:
     """Nobody knows whether it ran; `approval` is born, as unknown, for a call that was not asked."""
-    made = None if approval is None else approval.rows()
     row = await db.one(
         sql.MARK_UNKNOWN,
         {
@@ -189,9 +176,7 @@ async def mark_unknown(
             "why": text(why),
             "lapsed": lapsed,
             "outcome": dump({"kind": "unknown", "text": why}),
-            "approvals": dump([] if made is None else [made[0]]),
-            "revisions": dump([] if made is None else [made[1]]),
-            "cards": dump([] if made is None else [made[2]]),
+            "approvals": dump([] if approval is None else [approval.to_json()]),
             "actor": dump(SYSTEM.to_json()),
         },
     )

@@ -13,8 +13,9 @@ APP_ROLE = "vistobueno_app"
 CLOCK = "CREATE FUNCTION house_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT now()'"
 
 # An event's payload (actor, data) enters the chain only through a salted hash, so that it can be redacted.
+# STABLE, as what it calls is: only then does PostgreSQL put its body in the place of a call.
 PAYLOAD_HASH = """CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT sha256(salt || convert_to(jsonb_build_object('actor', actor, 'data', data)::text, 'UTF8'))
 $$"""
 
@@ -22,7 +23,7 @@ $$"""
 EVENT_HASH = """CREATE FUNCTION audit_event_hash(
   previous bytea, run_id text, seq int, at timestamptz, kind text, approval_id text, call_id text,
   payload_hash bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT sha256(previous || convert_to(jsonb_build_object(
     'run', run_id, 'seq', seq, 'at', extract(epoch FROM at), 'kind', kind, 'approval', approval_id,
     'call', call_id, 'payload', encode(payload_hash, 'hex'))::text, 'UTF8'))
@@ -33,24 +34,24 @@ $$"""
 APPEND = """CREATE FUNCTION audit_append(p_run text, p_events jsonb) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  v_seq int; v_hash bytea; v_salt bytea; v_payload bytea; e jsonb; v_at timestamptz := house_now();
+  e jsonb; v_seq int; v_hash bytea; v_salt bytea; v_payload bytea;
 BEGIN
-  SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
-  IF NOT FOUND THEN
-    INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
-    SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
-  END IF;
-  FOR e IN SELECT * FROM jsonb_array_elements(p_events) LOOP
-    v_seq := v_seq + 1;
+  FOR i IN 0 .. jsonb_array_length(p_events) - 1 LOOP
+    e := p_events->i;
     v_salt := uuid_send(gen_random_uuid());
     v_payload := audit_payload_hash(v_salt, e->'actor', e->'data');
-    v_hash := audit_event_hash(v_hash, p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', v_payload);
+    LOOP
+      UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
+          h.hash, p_run, h.seq + 1, house_now(), e->>'kind', e->>'approval', e->>'call', v_payload)
+       WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
+      EXIT WHEN FOUND;
+      INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
+    END LOOP;
     INSERT INTO audit_events
       (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
-    VALUES (p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
+    VALUES (p_run, v_seq, house_now(), e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
             v_payload, v_hash);
   END LOOP;
-  UPDATE audit_heads SET seq = v_seq, hash = v_hash WHERE run_id = p_run;
   RETURN v_seq;
 END $$"""
 

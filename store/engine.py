@@ -2,20 +2,15 @@
 
 import asyncio
 import contextlib
-import select
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 from psycopg.rows import dict_row
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import PoolProxiedConnection
-from sqlalchemy.util import greenlet_spawn
 
 from store.ddl import APP_ROLE
 from store.errors import (
@@ -27,8 +22,14 @@ from store.errors import (
     without_secrets,
 )
 from store.migrate import HEAD, upgrade, wrong_version
+from store.pool import Connection, Pool
 
 CHANNEL = "vistobueno_work"
+
+# Dates: psycopg reads no other style, and a role may have one. Plans: each connection keeps those of its
+# statements, and one made while the tables were small would read them whole until somebody analyses them;
+# there is an index for everything that is not read whole anyway. Compiling pays for none of our statements.
+SESSION = "SET datestyle = 'ISO'; SET enable_seqscan = off; SET jit = off"
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
 
@@ -77,27 +78,12 @@ def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL")
     )
 
 
-def _is_stale(connection: Any) -> bool:
-    """Whether a pooled connection was left busy, or closed by the server: then its socket can be read."""
-    if connection.closed or connection.broken:
-        return True
-    socket = select.poll()  # not select(), which takes no file number above 1,023
-    socket.register(connection.fileno(), select.POLLIN)
-    try:
-        while socket.poll(0):  # first the server's goodbye, then the end of the stream
-            connection.pgconn.consume_input()
-    except psycopg.OperationalError:
-        return True
-    idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
-    return not idle or bool(connection.pgconn.status != psycopg.pq.ConnStatus.OK)
-
-
 class Database:
-    """A pool of connections to one database, each in autocommit and under the app's role if there is one."""
+    """Connections to one database, each in autocommit and under the app's role if there is one."""
 
-    def __init__(self, url: str, engine: AsyncEngine) -> None:
+    def __init__(self, url: str, pool: Pool) -> None:
         self.url = url
-        self._engine = engine
+        self.pool = pool
 
     @classmethod
     def open(
@@ -107,75 +93,56 @@ class Database:
 
         `statement_timeout` and `wait` (for a connection) are seconds.
         """
-        engine = create_async_engine(
-            sqlalchemy_url(url),
-            isolation_level="AUTOCOMMIT",
-            pool_reset_on_return=None,  # in autocommit there is nothing to roll back
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=wait,
-            connect_args={"connect_timeout": max(2, int(wait)), "application_name": "vistobueno"},
-        )
+        target = libpq_url(url)
+        settings = f"SET statement_timeout = {int(statement_timeout * 1000)}; {SESSION}"
 
-        def prepare(connection: Any, _record: Any) -> None:
-            connection.autocommit = True
-            cursor = connection.cursor()
-            # psycopg reads no other style of dates, and a role may have one
-            cursor.execute(f"SET statement_timeout = {int(statement_timeout * 1000)}; SET datestyle = 'ISO'")
-            # not there yet, or not ours to take: readiness says so
-            with contextlib.suppress(psycopg.Error):
-                cursor.execute(f"SET ROLE {APP_ROLE}")
-            cursor.close()
+        async def connect() -> Connection:
+            try:
+                connection = await psycopg.AsyncConnection.connect(
+                    target,
+                    autocommit=True,
+                    connect_timeout=max(2, int(wait)),
+                    application_name="vistobueno",
+                    row_factory=dict_row,
+                )
+                async with _closed_on_error(connection):
+                    await connection.execute(settings)
+                    # not there yet, or not ours to take: readiness says so
+                    with contextlib.suppress(psycopg.Error):
+                        await connection.execute(f"SET ROLE {APP_ROLE}")
+            except (psycopg.Error, OSError) as error:
+                raise _unavailable(url, error) from error
+            return connection
 
-        sa.event.listen(engine.sync_engine, "connect", prepare)
-        return cls(url, engine)
+        return cls(url, Pool(connect, size=pool_size, wait=wait))
 
     async def close(self) -> None:
         """Give all connections back to the server."""
-        await self._engine.dispose()
+        await self.pool.close()
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
-        """A live connection from the pool; raises DatabaseUnavailable when none can be had."""
-        pooled = await self._take()
-        while _is_stale(pooled.driver_connection):
-            await greenlet_spawn(pooled.invalidate)
-            pooled = await self._take()
-        try:
-            yield cast("psycopg.AsyncConnection[Any]", pooled.driver_connection)
-        finally:
-            await greenlet_spawn(pooled.close)
-
-    async def _take(self) -> PoolProxiedConnection:
-        # not the engine's own Connection: making and closing one costs as much as a small statement
-        try:
-            return await self._engine.raw_connection()
-        except PoolTimeout as error:
-            raise DatabaseUnavailable(
-                "All of this process's connections to PostgreSQL are busy: try again in a moment."
-            ) from error
-        except (DBAPIError, psycopg.Error, OSError) as error:
-            raise _unavailable(self.url, error) from error
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A live connection for one caller; raises DatabaseUnavailable when none can be had."""
+        async with self.pool.lend() as connection:
+            yield connection
 
     async def query(self, sql: str, params: Params = None) -> list[Row]:
         """Run one statement, committed by itself, and return its rows as dicts.
 
         Raises DatabaseUnavailable (nothing was sent), StatementRefused (nothing is recorded) or Unconfirmed.
         """
-        async with self.connection() as connection:
+        async with self.pool.lend() as connection:
             with translated():
-                cursor = connection.cursor(row_factory=dict_row)
-                await cursor.execute(sql, params)
-                return await _rows(cursor)
+                return await _rows(await connection.execute(sql, params))
 
     async def together(self, *statements: tuple[str, Params]) -> list[list[Row]]:
         """Run statements in one round trip, committed together, and return the rows of each.
 
         Each sees what those before it did. Raises as `query` does; after an error nothing is recorded.
         """
-        async with self.connection() as connection:
+        async with self.pool.lend() as connection:
             with translated():
-                cursors = [connection.cursor(row_factory=dict_row) for _ in statements]
+                cursors = [connection.cursor() for _ in statements]
                 async with connection.pipeline():
                     for cursor, (sql, params) in zip(cursors, statements, strict=True):
                         await cursor.execute(sql, params)
@@ -214,6 +181,14 @@ class Database:
             yield listener
         finally:
             await listener.close()
+
+
+@asynccontextmanager
+async def _closed_on_error(connection: Connection) -> AsyncIterator[None]:
+    async with contextlib.AsyncExitStack() as cleanup:
+        cleanup.push_async_callback(connection.close)
+        yield
+        cleanup.pop_all()
 
 
 async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:

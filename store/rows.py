@@ -1,6 +1,8 @@
 """Row → record, in one place for each kind."""
 
 from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from store.records import (
@@ -8,6 +10,8 @@ from store.records import (
     Approval,
     Call,
     Card,
+    ClaimedCall,
+    ClaimedRun,
     Conversation,
     Draft,
     Measured,
@@ -31,55 +35,118 @@ CALL = """c.id, c.run_id, c.turn, c.position, c.provider_id, c.tool, c.effect, c
 CARD = """k.id, k.approval_id, k.team_id, k.channel_id, k.user_id, k.ts, k.shown_version, k.wanted_version,
   k.failures, k.token"""
 CONTENT = "input, input_hash, facts, items, items_digest, precondition, preview, preview_hash, schema_hash"
-APPROVAL = f"""a.id, a.call_id, a.run_id, a.conversation_id, a.status, a.revision, a.version, a.tool,
-  a.effect, a.agent, a.requester_team, a.requester_user, r.requester_name, a.rule, a.votes,
-  a.attempted, a.replaces,
-  a.supersessions, a.expires_at, a.escalate_at, a.escalated_at, a.claim_by, a.decided_at,
-  a.decided_by, a.reason, a.outcome, a.ended_at, a.created_at, house_now() AS now, v.author,
-  {", ".join("v." + name.strip() for name in CONTENT.split(","))},
-  c.input AS original_input, c.rationale, c.provider_id, c.status AS call_status,
-  n.team_id, n.channel_id, n.thread_ts,
-  (SELECT b.id FROM approvals b WHERE b.replaces = a.id ORDER BY b.created_at DESC LIMIT 1) AS replaced_by"""
+# Whole rows as JSON: a value instead of fifty columns, for the server and for the driver.
+APPROVAL = """to_json(a) AS approval, to_json(v) AS revision, c.input AS original_input, c.rationale,
+  c.provider_id, c.status AS call_status, r.requester_name, n.team_id, n.channel_id, n.thread_ts,
+  (SELECT max(b.id) FROM approvals b WHERE b.replaces = a.id) AS replaced_by,
+  house_now() AS now"""
 APPROVAL_FROM = """approvals a
   JOIN calls c ON c.id = a.call_id JOIN runs r ON r.id = a.run_id
   JOIN conversations n ON n.id = a.conversation_id
   JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision"""
+CLAIMED = f"to_json(c) AS call, to_json(r) AS run, {APPROVAL}"
+# What a decision makes of an approval that was read before.
+DECIDED = "to_json(a) AS approval, c.status AS call_status, house_now() AS now"
 
 
-def requester(row: Row) -> Actor:
+def decided_from(call: str = "calls", revision: str = "revisions") -> str:
+    """Where DECIDED's columns are: a step's CTE `approval`, and others in the place of what it changes."""
+    return f"""approval a
+  JOIN {call} c ON c.id = a.call_id
+  JOIN {revision} v ON v.approval_id = a.id AND v.revision = a.revision"""
+
+
+def claimed_from(approval: str = "approvals") -> str:
+    """Where CLAIMED's columns are; `call` is the claim's CTE, as is `approval` if it changes one."""
+    return f"""call c
+  JOIN runs r ON r.id = c.run_id JOIN conversations n ON n.id = r.conversation_id
+  LEFT JOIN {approval} a ON a.call_id = c.id
+  LEFT JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision"""
+
+
+def _moment(value: datetime | str) -> datetime:
+    """A moment, also as it is written in JSON that the database made of a row."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _time(value: datetime | str | None) -> datetime | None:
+    return None if value is None else _moment(value)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# The fields of a record that are in its row just as they are.
+_RUN = _names("""id conversation_id seq agent task source_key state_version steps input_tokens output_tokens
+  turn open_calls faults error answer""")
+_CALL = _names("""id run_id turn position provider_id tool effect input rationale result measured attempts key
+  repeatable output""")
+_APPROVAL = _names("""id call_id run_id conversation_id revision version tool effect agent attempted replaces
+  supersessions reason outcome""")
+_MEASURED = _names("""input input_hash facts items_digest precondition preview preview_hash schema_hash""")
+
+
+def requester(row: Row, name: str) -> Actor:
     """Who began the run: a person, or the operator."""
     if row["requester_user"] is None:
-        return Actor("operator", name=row["requester_name"] or "the operator")
-    return Actor("person", row["requester_team"], row["requester_user"], row["requester_name"])
+        return Actor("operator", name=name or "the operator")
+    return Actor("person", row["requester_team"], row["requester_user"], name)
 
 
 def run(row: Row) -> Run:
-    """A row with RUN's columns."""
-    fields = {k: row[k] for k in Run.__dataclass_fields__ if k not in {"requester", "status"}}
-    return Run(**fields, status=RunStatus(row["status"]), requester=requester(row))
+    """A row with RUN's columns, or the JSON of one."""
+    return Run(
+        **{name: row[name] for name in _RUN},
+        status=RunStatus(row["status"]),
+        requester=requester(row, row["requester_name"]),
+        not_before=_time(row["not_before"]),
+        started_at=_time(row["started_at"]),
+        ended_at=_time(row["ended_at"]),
+        created_at=_moment(row["created_at"]),
+    )
 
 
 def call(row: Row) -> Call:
-    """A row with CALL's columns."""
-    fields = {k: row[k] for k in Call.__dataclass_fields__}
-    fields["status"] = CallStatus(row["status"])
-    fields["items"] = tuple(row["items"])
-    fields["done_items"] = None if row["done_items"] is None else tuple(row["done_items"])
-    return Call(**fields)
+    """A row with CALL's columns, or the JSON of one."""
+    return Call(
+        **{name: row[name] for name in _CALL},
+        status=CallStatus(row["status"]),
+        items=tuple(row["items"]),
+        not_before=_time(row["not_before"]),
+        first_attempt_at=_time(row["first_attempt_at"]),
+        done_items=None if row["done_items"] is None else tuple(row["done_items"]),
+        ended_at=_time(row["ended_at"]),
+    )
+
+
+def claimed(row: Row, token: str) -> ClaimedCall:
+    """A row with CLAIMED's columns; the approval's is null for an allowed call."""
+    asked = None if row["approval"] is None else approval(row)
+    return ClaimedCall(call(row["call"]), run(row["run"]), token, asked)
+
+
+def claimed_run(row: Row, token: str) -> ClaimedRun:
+    """A row of `store.runs.load`."""
+    return ClaimedRun(
+        run(row),
+        conversation(row, "conversation_id"),
+        token,
+        tuple(run(r) for r in row["runs"]),
+        tuple(turn(r) for r in row["turns"] or ()),
+        tuple(call(r) for r in row["calls"] or ()),
+        tuple(veto(r) for r in row["vetoes"] or ()),
+    )
 
 
 def content(row: Row) -> Measured:
     """A row with CONTENT's columns, or the JSON that holds the same."""
-    fields = {k: row[k] for k in Measured.__dataclass_fields__}
-    return Measured(**{**fields, "items": tuple(row["items"])})
+    return Measured(**{name: row[name] for name in _MEASURED}, items=tuple(row["items"]))
 
 
 def content_json(measured: Measured) -> dict[str, Any]:
     """The content as the statements take it, in `jsonb_to_recordset`'s columns."""
-    return {
-        **{k: getattr(measured, k) for k in Measured.__dataclass_fields__},
-        "items": list(measured.items),
-    }
+    return {**{name: getattr(measured, name) for name in _MEASURED}, "items": list(measured.items)}
 
 
 def conversation(row: Row, id_column: str = "id") -> Conversation:
@@ -94,20 +161,53 @@ def actor(value: Any) -> Actor | None:
 
 def approval(row: Row) -> Approval:
     """A row with APPROVAL's columns."""
-    special = {"status", "requester", "rule", "votes", "decided_by", "shown", "author", "call_status"}
-    fields = {k: row[k] for k in Approval.__dataclass_fields__ if k not in special and k != "conversation"}
+    own, shown = row["approval"], row["revision"]
     return Approval(
-        **fields,
-        status=ApprovalStatus(row["status"]),
+        **_approvals_own(own),
+        requester=requester(own, row["requester_name"]),
+        replaced_by=row["replaced_by"],
+        now=row["now"],
+        shown=content(shown),
+        author=actor(shown["author"]),
+        original_input=row["original_input"],
+        rationale=row["rationale"],
+        provider_id=row["provider_id"],
         call_status=CallStatus(row["call_status"]),
-        requester=requester(row),
-        rule=Rule.from_json(row["rule"]),
-        votes=tuple(Vote(Actor.from_json(v["person"]), v["at"]) for v in row["votes"]),
-        decided_by=actor(row["decided_by"]),
-        shown=content(row),
-        author=actor(row["author"]),
-        conversation=conversation(row, "conversation_id"),
+        conversation=Conversation(
+            own["conversation_id"], row["team_id"], row["channel_id"], row["thread_ts"]
+        ),
     )
+
+
+def decided(read: Approval, row: Row) -> Approval:
+    """The approval after a step that returned DECIDED's columns, and the revision if it made one."""
+    shown = row.get("revision")
+    return replace(
+        read,
+        **_approvals_own(row["approval"]),
+        now=row["now"],
+        call_status=CallStatus(row["call_status"]),
+        shown=content(shown) if shown else read.shown,
+        author=actor(shown["author"]) if shown else read.author,
+    )
+
+
+def _approvals_own(own: Row) -> dict[str, Any]:
+    """The fields that are in the approval's own row, but for the requester, whose name is in the run's."""
+    return {
+        **{name: own[name] for name in _APPROVAL},
+        "status": ApprovalStatus(own["status"]),
+        "rule": Rule.from_json(own["rule"]),
+        "votes": tuple(Vote(Actor.from_json(v["person"]), v["at"]) for v in own["votes"]),
+        "expires_at": _moment(own["expires_at"]),
+        "escalate_at": _time(own["escalate_at"]),
+        "escalated_at": _time(own["escalated_at"]),
+        "claim_by": _time(own["claim_by"]),
+        "decided_at": _time(own["decided_at"]),
+        "decided_by": actor(own["decided_by"]),
+        "ended_at": _time(own["ended_at"]),
+        "created_at": _moment(own["created_at"]),
+    }
 
 
 def draft(row: Row) -> Draft:

@@ -79,38 +79,24 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
     return None
 
 
+# One row, with the parts of the conversation as JSON: a statement costs more than what is read here.
+_UP_TO_IT = "o.conversation_id = r.conversation_id AND o.seq <= r.seq"
+_LOAD = f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
+  (SELECT json_agg(v ORDER BY v.id) FROM vetoes v
+    WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL) AS vetoes,
+  (SELECT json_agg(o ORDER BY o.seq) FROM runs o WHERE {_UP_TO_IT}) AS runs,
+  (SELECT json_agg(m ORDER BY o.seq, m.seq)
+     FROM runs o JOIN messages m ON m.run_id = o.id WHERE {_UP_TO_IT}) AS turns,
+  (SELECT json_agg(c ORDER BY o.seq, c.position)
+     FROM runs o JOIN calls c ON c.run_id = o.id AND c.turn = o.turn WHERE {_UP_TO_IT}) AS calls
+  FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s"""
+
+
 async def load(db: Database, run_id: RunId, token: str) -> ClaimedRun:
     """All that the holder of a run needs to go on with it."""
-    same = "JOIN runs r ON r.conversation_id = own.conversation_id AND r.seq <= own.seq"
-    [row], runs, turns, calls = await db.together(
-        (
-            f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
-  (SELECT jsonb_agg(to_jsonb(v) ORDER BY v.id) FROM vetoes v
-    WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL) AS vetoes
-  FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s""",
-            [run_id],
-        ),
-        (f"SELECT {rows.RUN} FROM runs own {same} WHERE own.id = %s ORDER BY r.seq", [run_id]),
-        (
-            f"""SELECT m.* FROM runs own {same} JOIN messages m ON m.run_id = r.id
-  WHERE own.id = %s ORDER BY r.seq, m.seq""",
-            [run_id],
-        ),
-        (
-            f"""SELECT {rows.CALL} FROM runs own {same} JOIN calls c ON c.run_id = r.id AND c.turn = r.turn
-  WHERE own.id = %s ORDER BY r.seq, c.position""",
-            [run_id],
-        ),
-    )
-    return ClaimedRun(
-        rows.run(row),
-        rows.conversation(row, "conversation_id"),
-        token,
-        tuple(rows.run(r) for r in runs),
-        tuple(rows.turn(r) for r in turns),
-        tuple(rows.call(r) for r in calls),
-        tuple(rows.veto(v) for v in row["vetoes"] or ()),
-    )
+    row = await db.one(_LOAD, [run_id])
+    assert row is not None, run_id
+    return rows.claimed_run(row, token)
 
 
 async def save_turn(
@@ -138,14 +124,8 @@ async def save_turn(
         "output_tokens": output_tokens,
         "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
     }
-    saved, made = await db.together(
-        (sql.SAVE_TURN, params),
-        (
-            f"SELECT {rows.CALL} FROM calls c WHERE c.run_id = %s AND c.turn = %s ORDER BY c.position",
-            [claimed.run.id, claimed.run.turn + 1],
-        ),
-    )
-    return [rows.call(row) for row in made] if saved else None
+    made = await db.query(sql.SAVE_TURN, params)
+    return [rows.call(row) for row in made if row["id"] is not None] if made else None
 
 
 @dataclass(frozen=True)
@@ -174,9 +154,9 @@ class NewApproval:
     replaces: str | None = None
     supersessions: int = 0
 
-    def rows(self) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        """The approval, its revision and its card, as the statements take them."""
-        approval = {
+    def to_json(self) -> dict[str, Json]:
+        """As the statements take it; its card is new."""
+        return {
             "id": self.id,
             "call_id": self.call_id,
             "tool": self.tool,
@@ -184,17 +164,10 @@ class NewApproval:
             "rule": self.rule.to_json(),
             "replaces": self.replaces,
             "supersessions": self.supersessions,
-            "expires_after": self.rule.expires_after,
-            "escalate_after": self.rule.escalate_after,
-        }
-        revision = {"approval_id": self.id, **rows.content_json(self.content)}
-        card = {
-            "id": new_id("card"),
-            "approval_id": self.id,
+            "card": new_id("card"),
             "team_id": self.team_id,
-            "channel_id": self.rule.channel,
+            **rows.content_json(self.content),
         }
-        return approval, revision, card
 
 
 async def propose(
@@ -211,7 +184,6 @@ async def propose(
 
     False: the run is no longer this worker's, or a call was not as it was; nothing is changed.
     """
-    made = [a.rows() for a in approvals]
     row = await db.one(
         sql.PROPOSE,
         {
@@ -232,9 +204,7 @@ async def propose(
             ),
             "closed": sum(o.result is not None for o in outcomes),
             "pause": pause,
-            "approvals": dump([m[0] for m in made]),
-            "revisions": dump([m[1] for m in made]),
-            "cards": dump([m[2] for m in made]),
+            "approvals": dump([approval.to_json() for approval in approvals]),
             "notices": dump(list(notices)),
             "events": dump(list(events)),
         },

@@ -1,5 +1,6 @@
 """What people and the clock decide: votes, approvals, rejections, edits, expiries."""
 
+from store import rows
 from store.statements.fragments import (
     CARDS_FOLLOW,
     NOTIFY,
@@ -18,24 +19,24 @@ _STANDS = """a.id = %(approval)s AND a.status = 'pending' AND a.revision = %(rev
      AND a.version = %(version)s AND a.expires_at > house_now()"""
 
 _DECISION_DATA = (
-    "jsonb_build_object('revision', approval.revision, 'input_hash', v.input_hash,"
+    "jsonb_build_object('revision', a.revision, 'input_hash', v.input_hash,"
     " 'preview_hash', v.preview_hash, 'reason', %(reason)s::text, 'click', %(click)s::jsonb)"
 )
-_SHOWN = "JOIN revisions v ON v.approval_id = approval.id AND v.revision = %(revision)s"
+
+
+def _recorded(kind: str) -> str:
+    return record("a.run_id", event(f"'{kind}'", _DECISION_DATA, "a.id", "a.call_id"))
+
 
 VOTE = f"""
 WITH approval AS (
   UPDATE approvals a SET votes = %(votes)s::jsonb, version = a.version + 1
    WHERE {_STANDS}
-  RETURNING a.id, a.run_id, a.call_id, a.revision, a.version),
+  RETURNING a.*),
 {_DECISION},
 {CARDS_FOLLOW}
-SELECT approval.id,
-       {
-    record("approval.run_id", event("'approval.voted'", _DECISION_DATA, "approval.id", "approval.call_id"))
-},
-       {NOTIFY}
-  FROM approval {_SHOWN}"""
+SELECT {rows.DECIDED}, {_recorded("approval.voted")}, {NOTIFY}
+  FROM {rows.decided_from()}"""
 
 APPROVE = f"""
 WITH approval AS (
@@ -43,21 +44,15 @@ WITH approval AS (
          decided_at = house_now(), decided_by = %(actor)s::jsonb, reason = %(reason)s,
          claim_by = house_now() + make_interval(secs => (a.rule->>'claim_within')::float)
    WHERE {_STANDS}
-  RETURNING a.id, a.run_id, a.call_id, a.revision, a.version),
+  RETURNING a.*),
 {_DECISION},
-call AS (
-  UPDATE calls c SET ready_at = house_now() FROM approval WHERE c.id = approval.call_id RETURNING c.id),
 {CARDS_FOLLOW}
-SELECT approval.id,
-       {
-    record("approval.run_id", event("'approval.approved'", _DECISION_DATA, "approval.id", "approval.call_id"))
-},
-       {NOTIFY}
-  FROM approval JOIN call ON call.id = approval.call_id {_SHOWN}"""
+SELECT {rows.DECIDED}, {_recorded("approval.approved")}, {NOTIFY}
+  FROM {rows.decided_from()}"""
 
 _CLOSED_CALL = """call AS (
   UPDATE calls c SET status = '{status}', result = %(result)s::jsonb, ended_at = house_now()
-    FROM approval WHERE c.id = approval.call_id RETURNING c.id, c.run_id)"""
+    FROM approval WHERE c.id = approval.call_id RETURNING c.*)"""
 
 _VETO = """veto AS (
   INSERT INTO vetoes (conversation_id, effect, approval_id, kind, denied_by, reason)
@@ -70,18 +65,14 @@ WITH approval AS (
   UPDATE approvals a SET status = 'rejected', version = a.version + 1, decided_at = house_now(),
          decided_by = %(actor)s::jsonb, reason = %(reason)s, ended_at = house_now()
    WHERE {_STANDS}
-  RETURNING a.id, a.run_id, a.call_id, a.revision, a.version, a.conversation_id, a.effect),
+  RETURNING a.*),
 {_DECISION},
 {_CLOSED_CALL.format(status="rejected")},
 {_VETO.format(kind="rejected", by="%(actor)s::jsonb")},
 {close_in_run()},
 {CARDS_FOLLOW}
-SELECT approval.id,
-       {
-    record("approval.run_id", event("'approval.rejected'", _DECISION_DATA, "approval.id", "approval.call_id"))
-},
-       {NOTIFY}
-  FROM approval JOIN run ON run.id = approval.run_id {_SHOWN}"""
+SELECT {rows.DECIDED}, {_recorded("approval.rejected")}, {NOTIFY}
+  FROM {rows.decided_from("call")} JOIN run ON run.id = a.run_id"""
 
 
 # An edit as its author will see it previewed: it decides nothing.
@@ -116,26 +107,19 @@ def _confirm_draft(approved: bool) -> str:
         if approved
         else ""
     )
-    ready = (
-        """call AS (
-  UPDATE calls c SET ready_at = house_now() FROM approval WHERE c.id = approval.call_id RETURNING c.id),
-"""
-        if approved
-        else ""
-    )
     data = (
-        "jsonb_build_object('revision', approval.revision, 'draft', %(draft)s::text,"
-        " 'input_hash', d.input_hash, 'preview_hash', d.preview_hash, 'reason', %(reason)s::text)"
+        "jsonb_build_object('revision', a.revision, 'draft', %(draft)s::text,"
+        " 'input_hash', v.input_hash, 'preview_hash', v.preview_hash, 'reason', %(reason)s::text)"
     )
     kinds = ["'approval.edited'", "'approval.approved'" if approved else "'approval.voted'"]
-    events = [event(kind, data, "approval.id", "approval.call_id") for kind in kinds]
+    events = [event(kind, data, "a.id", "a.call_id") for kind in kinds]
     return f"""
 WITH draft AS (SELECT * FROM drafts WHERE id = %(draft)s AND confirmed_as IS NULL),
 approval AS (
   UPDATE approvals a SET {decided} revision = a.revision + 1, version = a.version + 1,
          votes = %(votes)s::jsonb
     FROM draft WHERE {_STANDS} AND draft.approval_id = a.id AND draft.base_revision = a.revision
-  RETURNING a.id, a.run_id, a.call_id, a.revision, a.version),
+  RETURNING a.*),
 confirmed AS (
   UPDATE drafts d SET confirmed_as = approval.revision FROM approval WHERE d.id = %(draft)s),
 revision AS (
@@ -143,11 +127,12 @@ revision AS (
                          preview, preview_hash, schema_hash, author)
   SELECT approval.id, approval.revision, d.input, d.input_hash, d.facts, d.items, d.items_digest,
          d.precondition, d.preview, d.preview_hash, d.schema_hash, d.author
-    FROM approval, draft d),
+    FROM approval, draft d
+  RETURNING *),
 {_DECISION},
-{ready}{CARDS_FOLLOW}
-SELECT approval.id, {record("approval.run_id", *events)}, {NOTIFY}
-  FROM approval {"JOIN call ON call.id = approval.call_id" if approved else ""}, draft d"""
+{CARDS_FOLLOW}
+SELECT {rows.DECIDED}, to_json(v) AS revision, {record("a.run_id", *events)}, {NOTIFY}
+  FROM {rows.decided_from(revision="revision")}"""
 
 
 EDIT_AND_VOTE, EDIT_AND_APPROVE = _confirm_draft(False), _confirm_draft(True)

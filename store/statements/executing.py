@@ -1,14 +1,18 @@
 """A call on its way to its effect: claimed, attempted, finished, released, unknown."""
 
+from store import rows
 from store.statements.fragments import (
     APPROVAL_IS_LOCKED,
+    ASKED,
     CARDS_FOLLOW,
     LAST_REPEAT,
+    LATER_ON_DISK,
     LEASE_UNTIL,
     LOCK_APPROVAL,
     NOTIFY,
     close_in_run,
     event,
+    first_shown,
     record,
 )
 
@@ -22,13 +26,13 @@ def _free(items: str, call: str = "c") -> str:
 
 _HOLD = """held AS (
   INSERT INTO held_items (effect, item, call_id)
-  SELECT DISTINCT call.effect, i.item, call.id FROM call, unnest({items}) AS i(item)
+  SELECT DISTINCT call.effect, i.item, call.id FROM call, unnest(call.acted_on) AS i(item)
    WHERE NOT EXISTS (SELECT FROM held_items h WHERE h.call_id = call.id)
    ORDER BY i.item)"""
 
 _STOPPED = "EXISTS (SELECT FROM runs s WHERE s.id = c.run_id AND s.status = 'cancelled')"
 _CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL}"
-_CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', call.attempts)"
+_CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', c.attempts)"
 
 # The oldest approved call that may execute now: one at a time per run, in the order of the decisions.
 CLAIM_CALL = f"""
@@ -36,26 +40,29 @@ WITH pick AS (
   SELECT a.id AS approval_id, c.id AS call_id, v.items
     FROM calls c JOIN approvals a ON a.call_id = c.id
          JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
-   WHERE c.status = 'asked' AND c.ready_at IS NOT NULL AND a.status = 'approved'
+   WHERE a.status = 'approved' AND c.status = 'asked'
      AND (c.not_before IS NULL OR c.not_before <= house_now())
      AND (c.attempts > 0 OR a.claim_by > house_now())
      AND NOT {_STOPPED}
      AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
-     AND NOT EXISTS (SELECT FROM calls e WHERE e.run_id = c.run_id AND e.id <> c.id
-                      AND (e.status = 'executing'
-                           OR (e.status = 'asked' AND (e.ready_at, e.position) < (c.ready_at, c.position))))
+     AND NOT EXISTS (SELECT FROM calls e LEFT JOIN approvals b ON b.call_id = e.id
+                      WHERE e.run_id = c.run_id AND e.id <> c.id
+                        AND (e.status = 'executing'
+                             OR (b.status = 'approved'
+                                 AND (b.decided_at, e.position) < (a.decided_at, c.position))))
      AND {_free("v.items")}
-   ORDER BY c.ready_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),
+   ORDER BY a.decided_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),
 approval AS (
   UPDATE approvals a SET status = 'executing', version = a.version + 1
-    FROM pick WHERE a.id = pick.approval_id RETURNING a.id, a.call_id, a.run_id, a.version, pick.items),
+    FROM pick WHERE a.id = pick.approval_id RETURNING a.*, pick.items AS acted_on),
 call AS (
   UPDATE calls c SET {_CLAIM} FROM approval WHERE c.id = approval.call_id
-  RETURNING c.id, c.run_id, c.effect, c.attempts, approval.items),
-{_HOLD.format(items="call.items")},
+  RETURNING c.*, approval.acted_on),
+{_HOLD},
 {CARDS_FOLLOW}
-SELECT call.id, {record("call.run_id", event("'call.claimed'", _CLAIM_DATA, "approval.id", "call.id"))}
-  FROM call JOIN approval ON approval.call_id = call.id"""
+SELECT {rows.CLAIMED}, {record("c.run_id", event("'call.claimed'", _CLAIM_DATA, "a.id", "c.id"))},
+       {LATER_ON_DISK}
+  FROM {rows.claimed_from("approval")}"""
 
 # An allowed call, by the worker that holds its run.
 CLAIM_ALLOWED_CALL = f"""
@@ -67,9 +74,11 @@ WITH call AS (
                   WHERE r.id = c.run_id AND r.status = 'running' AND r.token = %(run_token)s)
      AND NOT EXISTS (SELECT FROM calls e WHERE e.run_id = c.run_id AND e.status = 'executing')
      AND {_free("c.items")}
-  RETURNING c.id, c.run_id, c.effect, c.attempts, c.items),
-{_HOLD.format(items="call.items")}
-SELECT call.id, {record("call.run_id", event("'call.claimed'", _CLAIM_DATA, call="call.id"))} FROM call"""
+  RETURNING c.*, c.items AS acted_on),
+{_HOLD}
+SELECT {rows.CLAIMED}, {record("c.run_id", event("'call.claimed'", _CLAIM_DATA, call="c.id"))},
+       {LATER_ON_DISK}
+  FROM {rows.claimed_from()}"""
 
 # Committed before the tool is called: from here on nobody may say that nothing happened.
 START_ATTEMPT = f"""
@@ -138,7 +147,8 @@ SUPERSEDE = _end_call("superseded", "superseded", "c.attempts = 0", "call.supers
 RELEASE_CALL = f"""
 WITH {LOCK_APPROVAL},
 call AS (
-  UPDATE calls c SET status = CASE WHEN (SELECT count(*) FROM locked) > 0 THEN 'asked' ELSE 'allowed' END,
+  UPDATE calls c
+     SET status = CASE WHEN EXISTS (SELECT FROM locked) THEN 'asked'::call_status ELSE 'allowed' END,
          not_before = house_now() + make_interval(secs => %(seconds)s), {_LET_GO}
    WHERE {_HELD_BY_TOKEN}
      AND (c.attempts = 0 OR (c.repeatable AND NOT {_STOPPED}
@@ -190,28 +200,16 @@ call AS (
 approval AS (
   UPDATE approvals a SET status = 'unknown', version = a.version + 1, outcome = %(outcome)s::jsonb
     FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
+{ASKED},
 born AS (
   INSERT INTO approvals (id, call_id, run_id, conversation_id, status, tool, effect, agent, requester_team,
                          requester_user, rule, attempted, outcome, expires_at)
   SELECT n.id, call.id, r.id, r.conversation_id, 'unknown', call.tool, call.effect, r.agent, r.requester_team,
          r.requester_user, n.rule, true, %(outcome)s::jsonb, house_now() + interval '24 hours'
-    FROM call JOIN runs r ON r.id = call.run_id,
-         jsonb_to_recordset(%(approvals)s::jsonb) AS n(id text, rule jsonb)
+    FROM call JOIN runs r ON r.id = call.run_id, asked n
    WHERE (SELECT count(*) FROM locked) = 0
   RETURNING id),
-revision AS (
-  INSERT INTO revisions (approval_id, revision, input, input_hash, facts, items, items_digest, precondition,
-                         preview, preview_hash, schema_hash)
-  SELECT v.approval_id, 1, v.input, v.input_hash, v.facts, v.items, v.items_digest, v.precondition,
-         v.preview, v.preview_hash, v.schema_hash
-    FROM born, jsonb_to_recordset(%(revisions)s::jsonb) AS v(
-      approval_id text, input jsonb, input_hash text, facts jsonb, items text[], items_digest text,
-      precondition jsonb, preview jsonb, preview_hash text, schema_hash text)),
-new_card AS (
-  INSERT INTO cards (id, approval_id, team_id, channel_id)
-  SELECT k.id, k.approval_id, k.team_id, k.channel_id
-    FROM born, jsonb_to_recordset(%(cards)s::jsonb) AS k(
-      id text, approval_id text, team_id text, channel_id text)),
+{first_shown("born", card="new_card")},
 {_tell_unknown("coalesce(approval.id, born.id)", "call LEFT JOIN approval ON true LEFT JOIN born ON true")},
 {CARDS_FOLLOW}
 SELECT call.id, {

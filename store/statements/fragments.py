@@ -21,8 +21,33 @@ CARDS_FOLLOW = """card AS (
   UPDATE cards k SET wanted_version = approval.version, not_before = NULL
     FROM approval WHERE k.approval_id = approval.id)"""
 
+# What people are asked: each approval with the content of its first revision, and where its card goes.
+ASKED = """asked AS (
+  SELECT * FROM jsonb_to_recordset(%(approvals)s::jsonb) AS n(
+    id text, call_id text, tool text, effect text, rule jsonb, replaces text, supersessions int,
+    input jsonb, input_hash text, facts jsonb, items text[], items_digest text, precondition jsonb,
+    preview jsonb, preview_hash text, schema_hash text, card text, team_id text))"""
+
+
+def first_shown(source: str, card: str = "card") -> str:
+    """The first revision and the card of what is asked; `source` is what there must be a row of."""
+    return f"""revision AS (
+  INSERT INTO revisions (approval_id, revision, input, input_hash, facts, items, items_digest, precondition,
+                         preview, preview_hash, schema_hash)
+  SELECT n.id, 1, n.input, n.input_hash, n.facts, n.items, n.items_digest, n.precondition, n.preview,
+         n.preview_hash, n.schema_hash
+    FROM {source}, asked n),
+{card} AS (
+  INSERT INTO cards (id, approval_id, team_id, channel_id)
+  SELECT n.card, n.id, n.team_id, n.rule->>'channel' FROM {source}, asked n)"""
+
+
 # The result of a call `c` of a stopped run, under its own tool's name.
 CANCELLED_RESULT = "jsonb_set(%(cancelled)s::jsonb, '{content,toolName}', to_jsonb(c.tool))"
+
+# In a step that reaches nobody before a later one of the same worker is on the disk, which then has this one
+# there, too: the commit does not wait for the disk. If the server dies between the two, the step never was.
+LATER_ON_DISK = "set_config('synchronous_commit', 'off', true)"
 
 NOTIFY = f"pg_notify('{CHANNEL}', '')"
 

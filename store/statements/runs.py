@@ -1,11 +1,15 @@
 """A run: queued, claimed, its turns, its proposals and its ends."""
 
+from store import rows
 from store.statements.fragments import (
+    ASKED,
     CANCELLED_RESULT,
     CARDS_FOLLOW,
+    LATER_ON_DISK,
     LEASE_UNTIL,
     NOTIFY,
     event,
+    first_shown,
     record,
 )
 
@@ -69,7 +73,8 @@ lifted AS (
   UPDATE vetoes v SET lifted_at = house_now(), lifted_by_run = run.id
     FROM run WHERE run.first AND v.conversation_id = run.conversation_id AND v.lifted_at IS NULL)
 SELECT run.id,
-       {record("run.id", event("'run.claimed'", "jsonb_build_object('worker', %(worker)s::text)"))}
+       {record("run.id", event("'run.claimed'", "jsonb_build_object('worker', %(worker)s::text)"))},
+       {LATER_ON_DISK}
   FROM run"""
 
 # The model's answer and all its calls, before anything is done about them.
@@ -82,24 +87,27 @@ WITH run AS (
   RETURNING r.id, r.turn),
 message AS (
   INSERT INTO messages (run_id, seq, body, state_version)
-  SELECT id, turn, %(body)s::jsonb, %(state_version)s FROM run),
+  SELECT id, turn, %(body)s::json, %(state_version)s FROM run),
 call AS (
   INSERT INTO calls (id, run_id, turn, position, provider_id, tool, effect, input, rationale, status)
   SELECT c.id, run.id, run.turn, c.position, c.provider_id, c.tool, c.effect, c.input, c.rationale, 'proposed'
     FROM run, jsonb_to_recordset(%(calls)s::jsonb) AS c(
-      id text, position int, provider_id text, tool text, effect text, input jsonb, rationale text))
-SELECT run.turn, {
+      id text, position int, provider_id text, tool text, effect text, input jsonb, rationale text)
+  RETURNING *),
+event AS (
+  SELECT {
     record(
         "run.id",
         event("'turn.saved'", "jsonb_build_object('turn', run.turn, 'calls', %(open_calls)s::int)"),
     )
-} FROM run"""
+} FROM run)
+SELECT {rows.CALL}, {LATER_ON_DISK} FROM event LEFT JOIN call c ON true ORDER BY c.position"""
 
 # The verdicts of calls of the turn. With approvals, the run ends here: nothing waits but rows.
 PROPOSE = f"""
 WITH outcome AS (
   SELECT * FROM jsonb_to_recordset(%(outcomes)s::jsonb) AS o(
-    id text, status text, result jsonb, effect text, measured jsonb, items text[])),
+    id text, status call_status, result jsonb, effect text, measured jsonb, items text[])),
 locked AS (
   SELECT c.id FROM calls c WHERE c.run_id = %(run)s AND c.id IN (SELECT id FROM outcome)
      AND c.status = 'proposed' ORDER BY c.id FOR NO KEY UPDATE),
@@ -116,34 +124,21 @@ call AS (
          measured = o.measured, items = coalesce(o.items, '{{}}'),
          ended_at = CASE WHEN o.result IS NULL THEN NULL ELSE house_now() END
     FROM run, outcome o WHERE c.id = o.id),
+{ASKED},
 approval AS (
   INSERT INTO approvals (id, call_id, run_id, conversation_id, status, tool, effect, agent, requester_team,
                          requester_user, rule, replaces, supersessions, expires_at, escalate_at)
-  SELECT a.id, a.call_id, run.id, run.conversation_id, 'pending', a.tool, a.effect, run.agent,
-         run.requester_team, run.requester_user, a.rule, a.replaces, a.supersessions,
-         house_now() + make_interval(secs => a.expires_after),
-         house_now() + make_interval(secs => a.escalate_after)
-    FROM run, jsonb_to_recordset(%(approvals)s::jsonb) AS a(
-      id text, call_id text, tool text, effect text, rule jsonb, replaces text, supersessions int,
-      expires_after float, escalate_after float)),
-revision AS (
-  INSERT INTO revisions (approval_id, revision, input, input_hash, facts, items, items_digest, precondition,
-                         preview, preview_hash, schema_hash)
-  SELECT v.approval_id, 1, v.input, v.input_hash, v.facts, v.items, v.items_digest, v.precondition,
-         v.preview, v.preview_hash, v.schema_hash
-    FROM run, jsonb_to_recordset(%(revisions)s::jsonb) AS v(
-      approval_id text, input jsonb, input_hash text, facts jsonb, items text[], items_digest text,
-      precondition jsonb, preview jsonb, preview_hash text, schema_hash text)),
-card AS (
-  INSERT INTO cards (id, approval_id, team_id, channel_id)
-  SELECT k.id, k.approval_id, k.team_id, k.channel_id
-    FROM run, jsonb_to_recordset(%(cards)s::jsonb) AS k(
-      id text, approval_id text, team_id text, channel_id text)),
+  SELECT n.id, n.call_id, run.id, run.conversation_id, 'pending', n.tool, n.effect, run.agent,
+         run.requester_team, run.requester_user, n.rule, n.replaces, n.supersessions,
+         house_now() + make_interval(secs => (n.rule->>'expires_after')::float),
+         house_now() + make_interval(secs => (n.rule->>'escalate_after')::float)
+    FROM run, asked n),
+{first_shown("run")},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT n.dedupe_key, run.conversation_id, n.kind, n.data
     FROM run, jsonb_to_recordset(%(notices)s::jsonb) AS n(dedupe_key text, kind text, data jsonb))
-SELECT run.id, audit_append(run.id, %(events)s::jsonb), {NOTIFY} FROM run"""
+SELECT run.id, audit_append(run.id, %(events)s::jsonb), {NOTIFY}, {LATER_ON_DISK} FROM run"""
 
 
 def _close_run(status: str) -> str:
@@ -155,8 +150,8 @@ WITH left_over AS (
    ORDER BY c.id FOR NO KEY UPDATE),
 run AS (
   UPDATE runs r SET status = '{status}', token = NULL, lease_until = NULL, ended_at = house_now(),
-         turn = r.turn + CASE WHEN %(body)s::jsonb IS NULL THEN 0 ELSE 1 END,
-         steps = r.steps + CASE WHEN %(body)s::jsonb IS NULL THEN 0 ELSE 1 END,
+         turn = r.turn + CASE WHEN %(body)s::json IS NULL THEN 0 ELSE 1 END,
+         steps = r.steps + CASE WHEN %(body)s::json IS NULL THEN 0 ELSE 1 END,
          open_calls = r.open_calls - (SELECT count(*) FROM left_over),
          input_tokens = r.input_tokens + %(input_tokens)s,
          output_tokens = r.output_tokens + %(output_tokens)s,
@@ -168,7 +163,7 @@ call AS (
     FROM run, left_over WHERE c.id = left_over.id),
 message AS (
   INSERT INTO messages (run_id, seq, body, state_version)
-  SELECT id, turn, %(body)s::jsonb, %(state_version)s FROM run WHERE %(body)s::jsonb IS NOT NULL),
+  SELECT id, turn, %(body)s::json, %(state_version)s FROM run WHERE %(body)s::json IS NOT NULL),
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT '{status}:' || id || ':' || extract(epoch FROM house_now()), conversation_id, 'run_{status}',
@@ -176,7 +171,7 @@ notice AS (
     FROM run ON CONFLICT (dedupe_key) DO NOTHING)
 SELECT run.id,
        {record("run.id", event(f"'run.{status}'", "jsonb_build_object('error', %(error)s::text)"))},
-       {NOTIFY}
+       {NOTIFY}, {LATER_ON_DISK}
   FROM run"""
 
 
@@ -239,12 +234,12 @@ run AS (
    WHERE r.id = %(run)s AND (SELECT count(*) FROM held) >= 0 AND {guard}
   RETURNING r.id, r.conversation_id),
 call AS (
-  UPDATE calls c SET status = CASE WHEN c.attempts = 0 THEN 'cancelled' ELSE 'unknown' END,
+  UPDATE calls c SET status = CASE WHEN c.attempts = 0 THEN 'cancelled'::call_status ELSE 'unknown' END,
          result = CASE WHEN c.attempts = 0 THEN {CANCELLED_RESULT} ELSE c.result END,
          ended_at = CASE WHEN c.attempts = 0 THEN house_now() ELSE c.ended_at END
     FROM run, held WHERE c.id = held.id RETURNING c.id),
 approval AS (
-  UPDATE approvals a SET status = CASE WHEN a.attempted THEN 'unknown' ELSE 'cancelled' END,
+  UPDATE approvals a SET status = CASE WHEN a.attempted THEN 'unknown'::approval_status ELSE 'cancelled' END,
          version = a.version + 1, ended_at = CASE WHEN a.attempted THEN NULL ELSE house_now() END,
          outcome = CASE WHEN a.attempted THEN jsonb_build_object('kind', 'unknown', 'text', %(stopped)s::text)
                         ELSE a.outcome END

@@ -30,7 +30,7 @@ from tests.standins.postgres import OldServer, running
         ("postgresql://app:s3cret@127.0.0.1:port/shop", "^DATABASE_URL is not a URL: write it as"),
         ("postgresql://app:mo@s3cret@127.0.0.1/shop", "^DATABASE_URL has a second @: .* as %40"),
         ("postgresql://app:s3cret@[::1/shop", "^DATABASE_URL is not a URL: write it as"),
-        ("postgresql://app:s3cret@127.0.0.1:1/shop?colour=red", 'invalid connection option "colour"'),
+        ("postgresql://app:s3cret@127.0.0.1:1/shop?colour=red", 'invalid URI query parameter: "colour"'),
     ],
 )
 def test_a_wrong_database_url_is_named_without_its_password(url: str, said: str) -> None:

@@ -11,10 +11,10 @@ from time import perf_counter, process_time
 import psycopg
 
 from store.embedded import Embedded, admin_url
-from tests.bench.counters import Counts, count, pooled_connections
+from tests.bench.counters import Counts, count
 from tests.bench.floor import Floor
 from tests.bench.product import Parts, Product, product
-from tests.bench.steps import Steps
+from tests.bench.steps import Spent, Steps
 
 LIMIT = 4.0
 LATER = 2.6
@@ -39,11 +39,14 @@ class Cost:
     floor_range_ms: tuple[float, float]
     """The least and the most of its rounds: far apart, they say that the machine was busy."""
     steps_ms: float
+    read_ms: float
+    """What is read between the steps."""
     approval_ms: float
     run_ms: float
     parts_ms: dict[str, float]
     steps: Ratio
-    """The statements of an approval, through the store: what has a limit."""
+    """The steps of an approval that are committed, through the store: what has a limit."""
+    steps_and_reads: Ratio
     approval: Ratio
     """The whole way from the model's answer to the last words."""
     run: Ratio
@@ -59,7 +62,7 @@ class Round:
     """One block of each side, in seconds."""
 
     floor: list[float]
-    steps: list[float]
+    steps: list[Spent]
     product: list[Parts]
     cpu: float
 
@@ -69,7 +72,6 @@ async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Calla
     with (
         closing(Floor(server.owner_url)) as floor,
         psycopg.connect(admin_url(server), autocommit=True) as admin,
-        pooled_connections() as pooled,
     ):
         async with product(server.url, server.owner_url) as house:
             steps = Steps(house.house.db, house.shop, house.house.tools["refund"])
@@ -80,15 +82,15 @@ async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Calla
                 await house.one()
             progress("counting statements, commits and WAL")
             floor_counts = await count(
-                admin, partial(asyncio.to_thread, floor.one), [floor.connection], COUNTED
+                admin, partial(asyncio.to_thread, floor.one), floor.connections(), COUNTED
             )
-            ours = [*pooled, house.shop.connection]
+            ours = [*house.house.db.pool.idle, house.shop.connection]
             steps_counts = await count(admin, steps.one, ours, COUNTED)
             run_counts = await count(admin, house.one, ours, COUNTED)
             measured = []
             for number in range(1, rounds + 1):
                 measured.append(await _round(floor, steps, house, n))
-                ratio = _ratio_of(measured[-1], "steps")
+                ratio = _ratio_of(measured[-1], "written")
                 progress(f"round {number} of {rounds}: {ratio:.2f} times the floor")
     return _cost(measured, floor_counts, steps_counts, run_counts)
 
@@ -110,8 +112,9 @@ def _ratio_of(measured: Round, what: str) -> float:
 
 
 def _times(measured: Round, what: str) -> list[float]:
-    """Seconds of each approval: of the steps, or of a part of the whole run."""
-    return measured.steps if what == "steps" else [getattr(parts, what) for parts in measured.product]
+    """Seconds of each approval: of its steps, or of a part of the whole run."""
+    of = measured.steps if what in ("written", "read", "both") else measured.product
+    return [getattr(each, what) for each in of]
 
 
 def _ratio(measured: list[Round], what: str) -> Ratio:
@@ -128,11 +131,13 @@ def _cost(measured: list[Round], floor_counts: Counts, steps_counts: Counts, run
     return Cost(
         floor_ms=round(median(value for block in measured for value in block.floor) * 1000, 2),
         floor_range_ms=(min(floors), max(floors)),
-        steps_ms=ms("steps"),
+        steps_ms=ms("written"),
+        read_ms=ms("read"),
         approval_ms=ms("approval"),
         run_ms=ms("run"),
         parts_ms={what: ms(what) for what in ("start", "ask", "decide", "act")},
-        steps=_ratio(measured, "steps"),
+        steps=_ratio(measured, "written"),
+        steps_and_reads=_ratio(measured, "both"),
         approval=_ratio(measured, "approval"),
         run=_ratio(measured, "run"),
         client_cpu_ms=round(median(block.cpu for block in measured) * 1000, 2),

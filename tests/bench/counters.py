@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import IO, Any, TypeAlias
 
 import psycopg
-import sqlalchemy as sa
 from psycopg.pq import Trace
 
 Connection: TypeAlias = "psycopg.Connection[Any] | psycopg.AsyncConnection[Any]"
@@ -31,21 +30,6 @@ class Counts:
     commits: float
     wal_fsyncs: float
     wal_kb: float
-
-
-@contextmanager
-def pooled_connections() -> Iterator[list[Connection]]:
-    """Inside the block, the list of the connections that SQLAlchemy's pools open."""
-    found: list[Connection] = []
-
-    def note(_connection: Any, record: Any) -> None:
-        found.append(record.driver_connection)
-
-    sa.event.listen(sa.pool.Pool, "connect", note)
-    try:
-        yield found
-    finally:
-        sa.event.remove(sa.pool.Pool, "connect", note)
 
 
 async def count(

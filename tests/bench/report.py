@@ -6,10 +6,11 @@ from tests.bench.delay import GOAL_MS, Delay
 
 COST = """\
 One approval, with the database durable, on this machine and under its load of today.
-The floor is 4 statements by hand: INSERT the paused conversation (10 texts of 1 kB), UPDATE ... RETURNING it,
-INSERT the effect, UPDATE to completed.
-The steps, which have the limit, are the product's statements for the same, through its store: save the turn,
-propose, read and approve, claim, begin the attempt, the effect, record it and keep the run, load, complete.
+The floor is 4 statements by hand, through psycopg's pool: INSERT the paused conversation (10 texts of 1 kB),
+UPDATE ... RETURNING it, INSERT the effect, UPDATE to completed.
+The steps, which have the limit, are what the product commits for the same, through its store: save the turn,
+propose, approve, claim, begin the attempt, the effect, record it and keep the run, complete. It also reads
+twice, which the floor does not: the approval before it is decided, the conversation before it goes on.
 The whole way is the product's own code from the model's answer that asks to the last words: the steps, the
 tool measured twice where user code runs, everything frozen, hashed and compared, the model asked again. The
 whole run begins with the person's message, queued and claimed. There is no Slack, publisher or real model.
@@ -28,7 +29,7 @@ SLOW = f"""\
 def report(cost: Cost, delay: Delay) -> str:
     """The whole report."""
     parts, counts = cost.parts_ms, (cost.floor_counts, cost.steps_counts, cost.run_counts)
-    steps, ratio, run = cost.steps, cost.approval, cost.run
+    steps, reads, ratio, run = cost.steps, cost.steps_and_reads, cost.approval, cost.run
     least, most = cost.floor_range_ms
     return "\n".join(
         [
@@ -38,6 +39,8 @@ def report(cost: Cost, delay: Delay) -> str:
             f"  steps             {cost.steps_ms:7.2f} ms   {_times(steps.median)} the floor"
             f" (rounds: {steps.least:.2f} to {steps.most:.2f})   limit {LIMIT:g}, later {LATER:g}"
             f"   {_verdict(within_limit(cost))}",
+            f"  with what is read {cost.steps_ms + cost.read_ms:7.2f} ms   {_times(reads.median)} the floor"
+            f" (rounds: {reads.least:.2f} to {reads.most:.2f})",
             f"  the whole way     {cost.approval_ms:7.2f} ms   {_times(ratio.median)} the floor"
             f" (rounds: {ratio.least:.2f} to {ratio.most:.2f})",
             f"    ask {parts['ask']:.2f}, decide {parts['decide']:.2f}, act {parts['act']:.2f}",

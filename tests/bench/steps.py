@@ -1,9 +1,12 @@
 """The statements of one approval, through the store's own functions and with what the agent would hand them.
 
 This is what the floor is compared with: the same work in the database, without the tool's measurements, the
-model and the checks between the statements, which `tests.bench.product` adds.
+model and the checks between the statements, which `tests.bench.product` adds. What is only read on the way
+is timed by itself: the floor reads nothing but what its UPDATE returns.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -32,6 +35,33 @@ FIRST, *REST = texts()
 LEASE: dict[str, Any] = {"worker": "bench", "lease": 15.0}
 
 
+@dataclass
+class Spent:
+    """Seconds of one approval: in the steps that are committed, and in what is read between them."""
+
+    written: float = 0.0
+    read: float = 0.0
+
+    @property
+    def both(self) -> float:
+        """All of it."""
+        return self.written + self.read
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Count the block as steps."""
+        begun = perf_counter()
+        yield
+        self.written += perf_counter() - begun
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Count the block as reading."""
+        begun = perf_counter()
+        yield
+        self.read += perf_counter() - begun
+
+
 @dataclass(frozen=True)
 class Steps:
     """A database, and one frozen call to write into it again and again."""
@@ -40,15 +70,16 @@ class Steps:
     shop: Shop
     tool: Tool
 
-    async def one(self) -> float:
-        """Seconds from the turn that asks to the run's last words; the run before it is not counted."""
+    async def one(self) -> Spent:
+        """From the turn that asks to the run's last words; the run before it is not counted."""
         claimed = await self._running()
         shown = self._shown()
-        begun = perf_counter()
-        approval_id = await self._pause(claimed, shown)
-        await self._decide(approval_id)
-        await self._act(approval_id)
-        return perf_counter() - begun
+        spent = Spent()
+        with spent.writing():
+            approval_id = await self._pause(claimed, shown)
+        await self._decide(approval_id, spent)
+        await self._act(approval_id, spent)
+        return spent
 
     async def _running(self) -> ClaimedRun:
         """A run whose model is about to ask."""
@@ -102,35 +133,43 @@ class Steps:
         )
         return approval_id
 
-    async def _decide(self, approval_id: str) -> None:
-        read = await approvals.read(self.db, approval_id)
+    async def _decide(self, approval_id: str, spent: Spent) -> None:
+        with spent.reading():
+            read = await approvals.read(self.db, approval_id)
         assert read is not None
-        votes = [Vote(MARTA, read.now.isoformat())]
-        assert await approvals.approve(self.db, read, MARTA, votes, None)
+        with spent.writing():
+            votes = [Vote(MARTA, read.now.isoformat())]
+            assert await approvals.approve(self.db, read, MARTA, votes, None)
 
-    async def _act(self, approval_id: str) -> None:
+    async def _act(self, approval_id: str, spent: Spent) -> None:
         """Claim, begin the attempt, the effect, record it and keep the run, complete it."""
-        claimed = await calls.claim(self.db, token=approval_id, **LEASE)
-        assert claimed is not None
-        key = await calls.start_attempt(
-            self.db, claimed, key=approval_id, repeatable=True, lease=LEASE["lease"]
-        )
-        assert key is not None
-        self.shop.refund(key)
-        output = {"refunded": 1}
-        result = results.executed("refund", output, approved_by=[MARTA], executed_input=claimed.call.input)
-        ended = await calls.finish_done(
-            self.db,
-            claimed,
-            result=result.to_json(),
-            outcome={"kind": "executed", "text": None, "output": output, "done": None},
-            output=output,
-            run_token=key,
-            **LEASE,
-        )
+        with spent.writing():
+            claimed = await calls.claim(self.db, token=approval_id, **LEASE)
+            assert claimed is not None
+            key = await calls.start_attempt(
+                self.db, claimed, key=approval_id, repeatable=True, lease=LEASE["lease"]
+            )
+            assert key is not None
+            self.shop.refund(key)
+            output = {"refunded": 1}
+            result = results.executed(
+                "refund", output, approved_by=[MARTA], executed_input=claimed.call.input
+            )
+            ended = await calls.finish_done(
+                self.db,
+                claimed,
+                result=result.to_json(),
+                outcome={"kind": "executed", "text": None, "output": output, "done": None},
+                output=output,
+                run_token=key,
+                **LEASE,
+            )
         assert ended is not None and ended.kept
-        run = await runs.load(self.db, ended.run_id, key)
-        last = [{"role": "user", "content": [result.content]}, {"role": "assistant", "content": "Refunded."}]
-        assert await runs.complete(
-            self.db, run, body=last, answer="Refunded.", input_tokens=3000, output_tokens=10
-        )
+        with spent.reading():
+            run = await runs.load(self.db, ended.run_id, key)
+        with spent.writing():
+            told = {"role": "user", "content": [result.content]}
+            last = [told, {"role": "assistant", "content": "Refunded."}]
+            assert await runs.complete(
+                self.db, run, body=last, answer="Refunded.", input_tokens=3000, output_tokens=10
+            )

@@ -1,5 +1,11 @@
 CREATE FUNCTION house_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT now()'
 ;;
+CREATE TYPE run_status AS ENUM ('queued', 'running', 'awaiting_approval', 'completed', 'exhausted', 'failed', 'cancelled')
+;;
+CREATE TYPE call_status AS ENUM ('proposed', 'allowed', 'asked', 'deferred', 'forbidden', 'vetoed', 'invalid', 'executing', 'done', 'failed', 'rejected', 'expired', 'superseded', 'cancelled', 'unknown')
+;;
+CREATE TYPE approval_status AS ENUM ('pending', 'approved', 'executing', 'executed', 'failed', 'rejected', 'expired', 'superseded', 'cancelled', 'unknown')
+;;
 CREATE TABLE conversations (
 	id TEXT NOT NULL, 
 	team_id TEXT NOT NULL, 
@@ -54,10 +60,6 @@ CREATE TABLE audit_events (
 	CONSTRAINT pk_audit_events PRIMARY KEY (run_id, seq)
 )
 ;;
-CREATE INDEX ix_audit_events_at ON audit_events (at)
-;;
-CREATE INDEX ix_audit_events_approval_id ON audit_events (approval_id)
-;;
 CREATE TABLE audit_heads (
 	run_id TEXT NOT NULL, 
 	seq INTEGER DEFAULT 0 NOT NULL, 
@@ -69,7 +71,7 @@ CREATE TABLE runs (
 	id TEXT NOT NULL, 
 	conversation_id TEXT NOT NULL, 
 	seq INTEGER NOT NULL, 
-	status TEXT NOT NULL, 
+	status run_status NOT NULL, 
 	agent TEXT NOT NULL, 
 	task TEXT NOT NULL, 
 	requester_team TEXT, 
@@ -94,22 +96,21 @@ CREATE TABLE runs (
 	answer TEXT, 
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_runs PRIMARY KEY (id), 
-	CONSTRAINT ck_runs_status CHECK (status IN ('awaiting_approval', 'cancelled', 'completed', 'exhausted', 'failed', 'queued', 'running')), 
 	CONSTRAINT uq_runs_conversation_id_seq UNIQUE (conversation_id, seq), 
 	CONSTRAINT uq_runs_source_key UNIQUE (source_key), 
 	CONSTRAINT ck_runs_lease CHECK ((status = 'running') = (token IS NOT NULL AND lease_until IS NOT NULL)), 
 	CONSTRAINT ck_runs_open_calls CHECK (open_calls >= 0), 
 	CONSTRAINT ck_runs_awaits_something CHECK (status <> 'awaiting_approval' OR open_calls > 0), 
-	CONSTRAINT ck_runs_started CHECK ((status = 'queued') OR (status = 'cancelled') OR started_at IS NOT NULL), 
+	CONSTRAINT ck_runs_started CHECK (started_at IS NOT NULL OR status = ANY ('{cancelled,queued}'::run_status[])), 
 	CONSTRAINT ck_runs_requester CHECK ((requester_team IS NULL) = (requester_user IS NULL)), 
 	CONSTRAINT fk_runs_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
 )
 ;;
-CREATE INDEX ix_runs_leases ON runs (lease_until) WHERE status = 'running'
+CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
+;;
+CREATE INDEX ix_runs_running ON runs (id) WHERE status = 'running'
 ;;
 CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
-;;
-CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
 ;;
 CREATE TABLE notices (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -147,7 +148,7 @@ CREATE TABLE directory_members (
 CREATE TABLE messages (
 	run_id TEXT NOT NULL, 
 	seq INTEGER NOT NULL, 
-	body JSONB NOT NULL, 
+	body JSON NOT NULL, 
 	state_version INTEGER NOT NULL, 
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_messages PRIMARY KEY (run_id, seq), 
@@ -164,11 +165,10 @@ CREATE TABLE calls (
 	effect TEXT, 
 	input JSONB NOT NULL, 
 	rationale TEXT, 
-	status TEXT NOT NULL, 
+	status call_status NOT NULL, 
 	result JSONB, 
 	measured JSONB, 
 	items TEXT[] DEFAULT '{}' NOT NULL, 
-	ready_at TIMESTAMP WITH TIME ZONE, 
 	not_before TIMESTAMP WITH TIME ZONE, 
 	attempts INTEGER DEFAULT 0 NOT NULL, 
 	first_attempt_at TIMESTAMP WITH TIME ZONE, 
@@ -182,20 +182,15 @@ CREATE TABLE calls (
 	ended_at TIMESTAMP WITH TIME ZONE, 
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_calls PRIMARY KEY (id), 
-	CONSTRAINT ck_calls_status CHECK (status IN ('allowed', 'asked', 'cancelled', 'deferred', 'done', 'executing', 'expired', 'failed', 'forbidden', 'invalid', 'proposed', 'rejected', 'superseded', 'unknown', 'vetoed')), 
 	CONSTRAINT uq_calls_run_id_turn_position UNIQUE (run_id, turn, position), 
 	CONSTRAINT ck_calls_lease CHECK ((status = 'executing') = (token IS NOT NULL AND lease_until IS NOT NULL)), 
-	CONSTRAINT ck_calls_attempted_is_not_forgotten CHECK (attempts = 0 OR status NOT IN ('cancelled', 'deferred', 'expired', 'forbidden', 'invalid', 'proposed', 'rejected', 'superseded', 'vetoed')), 
-	CONSTRAINT ck_calls_attempted CHECK (attempts > 0 OR status NOT IN ('done', 'unknown')), 
+	CONSTRAINT ck_calls_attempted_is_not_forgotten CHECK (attempts = 0 OR NOT status = ANY ('{cancelled,deferred,expired,forbidden,invalid,proposed,rejected,superseded,vetoed}'::call_status[])), 
+	CONSTRAINT ck_calls_attempted CHECK (attempts > 0 OR NOT status = ANY ('{done,unknown}'::call_status[])), 
 	CONSTRAINT ck_calls_first_attempt CHECK ((attempts > 0) = (first_attempt_at IS NOT NULL)), 
 	CONSTRAINT ck_calls_key CHECK ((attempts > 0) = (key IS NOT NULL)), 
-	CONSTRAINT ck_calls_closed_with_a_result CHECK ((result IS NULL AND status IN ('proposed', 'allowed', 'asked', 'executing')) OR status = 'unknown' OR (result IS NOT NULL AND status NOT IN ('proposed', 'allowed', 'asked', 'executing'))), 
+	CONSTRAINT ck_calls_closed_with_a_result CHECK (status = 'unknown' OR (result IS NULL) = (status = ANY ('{allowed,asked,executing,proposed}'::call_status[]))), 
 	CONSTRAINT fk_calls_run_id FOREIGN KEY(run_id) REFERENCES runs (id)
 )
-;;
-CREATE INDEX ix_calls_leases ON calls (lease_until) WHERE status = 'executing'
-;;
-CREATE INDEX ix_calls_ready ON calls (ready_at) WHERE status = 'asked' AND ready_at IS NOT NULL
 ;;
 CREATE UNIQUE INDEX uq_calls_one_executing ON calls (run_id) WHERE status = 'executing'
 ;;
@@ -206,7 +201,7 @@ CREATE TABLE approvals (
 	call_id TEXT NOT NULL, 
 	run_id TEXT NOT NULL, 
 	conversation_id TEXT NOT NULL, 
-	status TEXT NOT NULL, 
+	status approval_status NOT NULL, 
 	revision INTEGER DEFAULT 1 NOT NULL, 
 	version INTEGER DEFAULT 1 NOT NULL, 
 	tool TEXT NOT NULL, 
@@ -230,12 +225,11 @@ CREATE TABLE approvals (
 	ended_at TIMESTAMP WITH TIME ZONE, 
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_approvals PRIMARY KEY (id), 
-	CONSTRAINT ck_approvals_status CHECK (status IN ('approved', 'cancelled', 'executed', 'executing', 'expired', 'failed', 'pending', 'rejected', 'superseded', 'unknown')), 
 	CONSTRAINT uq_approvals_call_id UNIQUE (call_id), 
-	CONSTRAINT ck_approvals_attempted_is_not_forgotten CHECK (NOT attempted OR status NOT IN ('cancelled', 'expired', 'pending', 'rejected', 'superseded')), 
-	CONSTRAINT ck_approvals_attempted CHECK (attempted OR status NOT IN ('executed', 'failed', 'unknown')), 
+	CONSTRAINT ck_approvals_attempted_is_not_forgotten CHECK (NOT (attempted AND status = ANY ('{cancelled,expired,pending,rejected,superseded}'::approval_status[]))), 
+	CONSTRAINT ck_approvals_attempted CHECK (attempted OR NOT status = ANY ('{executed,failed,unknown}'::approval_status[])), 
 	CONSTRAINT ck_approvals_seven_days CHECK (expires_at <= created_at + interval '7 days'), 
-	CONSTRAINT ck_approvals_claim_by CHECK (claim_by IS NOT NULL OR status NOT IN ('approved', 'executing')), 
+	CONSTRAINT ck_approvals_claim_by CHECK (claim_by IS NOT NULL OR NOT status = ANY ('{approved,executing}'::approval_status[])), 
 	CONSTRAINT ck_approvals_claimed_within_a_day CHECK (claim_by <= decided_at + interval '24 hours'), 
 	CONSTRAINT fk_approvals_call_id FOREIGN KEY(call_id) REFERENCES calls (id), 
 	CONSTRAINT fk_approvals_run_id FOREIGN KEY(run_id) REFERENCES runs (id), 
@@ -247,13 +241,15 @@ CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pen
 ;;
 CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
 ;;
-CREATE INDEX ix_approvals_claim_by ON approvals (claim_by) WHERE status = 'approved'
+CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
+;;
+CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
+;;
+CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
 ;;
 CREATE INDEX ix_approvals_run_id ON approvals (run_id)
 ;;
 CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
-;;
-CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
 ;;
 CREATE TABLE held_items (
 	effect TEXT NOT NULL, 
@@ -346,9 +342,9 @@ CREATE TABLE cards (
 	CONSTRAINT fk_cards_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
 )
 ;;
-CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version
-;;
 CREATE INDEX ix_cards_approval_id ON cards (approval_id)
+;;
+CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version
 ;;
 CREATE TABLE vetoes (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -370,14 +366,14 @@ CREATE TABLE vetoes (
 CREATE UNIQUE INDEX uq_vetoes_standing ON vetoes (conversation_id, effect) WHERE lifted_at IS NULL
 ;;
 CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT sha256(salt || convert_to(jsonb_build_object('actor', actor, 'data', data)::text, 'UTF8'))
 $$
 ;;
 CREATE FUNCTION audit_event_hash(
   previous bytea, run_id text, seq int, at timestamptz, kind text, approval_id text, call_id text,
   payload_hash bytea) RETURNS bytea
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT sha256(previous || convert_to(jsonb_build_object(
     'run', run_id, 'seq', seq, 'at', extract(epoch FROM at), 'kind', kind, 'approval', approval_id,
     'call', call_id, 'payload', encode(payload_hash, 'hex'))::text, 'UTF8'))
@@ -386,24 +382,24 @@ $$
 CREATE FUNCTION audit_append(p_run text, p_events jsonb) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  v_seq int; v_hash bytea; v_salt bytea; v_payload bytea; e jsonb; v_at timestamptz := house_now();
+  e jsonb; v_seq int; v_hash bytea; v_salt bytea; v_payload bytea;
 BEGIN
-  SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
-  IF NOT FOUND THEN
-    INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
-    SELECT seq, hash INTO v_seq, v_hash FROM audit_heads WHERE run_id = p_run FOR UPDATE;
-  END IF;
-  FOR e IN SELECT * FROM jsonb_array_elements(p_events) LOOP
-    v_seq := v_seq + 1;
+  FOR i IN 0 .. jsonb_array_length(p_events) - 1 LOOP
+    e := p_events->i;
     v_salt := uuid_send(gen_random_uuid());
     v_payload := audit_payload_hash(v_salt, e->'actor', e->'data');
-    v_hash := audit_event_hash(v_hash, p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', v_payload);
+    LOOP
+      UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
+          h.hash, p_run, h.seq + 1, house_now(), e->>'kind', e->>'approval', e->>'call', v_payload)
+       WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
+      EXIT WHEN FOUND;
+      INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
+    END LOOP;
     INSERT INTO audit_events
       (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
-    VALUES (p_run, v_seq, v_at, e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
+    VALUES (p_run, v_seq, house_now(), e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
             v_payload, v_hash);
   END LOOP;
-  UPDATE audit_heads SET seq = v_seq, hash = v_hash WHERE run_id = p_run;
   RETURN v_seq;
 END $$
 ;;

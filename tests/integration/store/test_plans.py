@@ -43,18 +43,18 @@ class Explaining(Database):
 
 Ask = Callable[[Database], Awaitable[Any]]
 # with few open approvals, each of the indexes that have nothing else is as good
-OPEN = "ix_approvals_open|ix_approvals_deadline|ix_approvals_escalation|ix_approvals_claim_by"
+OPEN = "ix_approvals_open|ix_approvals_deadline|ix_approvals_escalation|ix_approvals_ready"
 USES: dict[str, tuple[str, Ask]] = {
     "runs.claim": ("ix_runs_queue", lambda db: runs.claim(db, token="t", worker="w", lease=LEASE)),
-    "runs.recover": ("ix_runs_leases", lambda db: runs.recover(db)),
-    "calls.claim": ("ix_calls_ready", lambda db: calls.claim(db, token="t", worker="w", lease=LEASE)),
-    "calls.lapsed": ("ix_calls_leases", lambda db: calls.lapsed(db)),
+    "runs.recover": ("ix_runs_running", lambda db: runs.recover(db)),
+    "calls.claim": ("ix_approvals_ready", lambda db: calls.claim(db, token="t", worker="w", lease=LEASE)),
+    "calls.lapsed": ("uq_calls_one_executing", lambda db: calls.lapsed(db)),
     "calls.lapsed of stopped runs": ("ix_calls_allowed", lambda db: calls.lapsed(db)),
     "calls.stop_released": ("ix_calls_allowed", lambda db: calls.stop_released(db, CANCELLED)),
     "approvals.due": (OPEN, lambda db: approvals.due(db)),
     "approvals.to_escalate": (OPEN, lambda db: approvals.to_escalate(db)),
     "approvals.give_up_repeats": (
-        "ix_approvals_claim_by",
+        "ix_approvals_ready",
         lambda db: approvals.give_up_repeats(db, "Too old."),
     ),
     "approvals.pending_all": (OPEN, lambda db: approvals.pending_all(db, limit=9)),

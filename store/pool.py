@@ -1,0 +1,95 @@
+"""A process's connections to PostgreSQL: made when they are needed, lent to one caller at a time, kept."""
+
+import asyncio
+import select
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+
+from store.errors import DatabaseUnavailable
+
+Connection: TypeAlias = "psycopg.AsyncConnection[Any]"
+
+
+class Pool:
+    """At most `size` connections; the one given back last is lent first, because its server is awake.
+
+    Our own, because this is all that is needed of one, and a short statement costs less than what the pools
+    of SQLAlchemy and psycopg put around it (docs/decisions/0005).
+    """
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], *, size: int, wait: float) -> None:
+        """`connect` makes one; `wait` is for how many seconds a caller waits for one to come back."""
+        self._connect = connect
+        self._room = asyncio.Semaphore(size)
+        self._wait = wait
+        self._closed = False
+        self.idle: list[Connection] = []
+        self.lent = 0
+
+    @asynccontextmanager
+    async def lend(self) -> AsyncIterator[Connection]:
+        """A live connection, idle and in no transaction.
+
+        Raises DatabaseUnavailable when all stay lent, and what `connect` raises.
+        """
+        await self._enter()
+        self.lent += 1
+        try:
+            connection = await self._take()
+            try:
+                yield connection
+            finally:
+                await self._give_back(connection)
+        finally:
+            self.lent -= 1
+            self._room.release()
+
+    async def close(self) -> None:
+        """Close what is idle now, and what is lent when it comes back."""
+        self._closed = True
+        while self.idle:
+            await self.idle.pop().close()
+
+    async def _enter(self) -> None:
+        if not self._room.locked():  # then it does not wait
+            await self._room.acquire()
+            return
+        try:
+            async with asyncio.timeout(self._wait):
+                await self._room.acquire()
+        except TimeoutError as error:
+            raise DatabaseUnavailable(
+                "All of this process's connections to PostgreSQL are busy: try again in a moment."
+            ) from error
+
+    async def _take(self) -> Connection:
+        while self.idle:
+            connection = self.idle.pop()
+            if not is_stale(connection):
+                return connection
+            await connection.close()
+        return await self._connect()
+
+    async def _give_back(self, connection: Connection) -> None:
+        if self._closed:
+            await connection.close()
+        else:
+            self.idle.append(connection)
+
+
+def is_stale(connection: Connection) -> bool:
+    """Whether a connection was left busy, or closed by the server: then its socket can be read."""
+    if connection.closed or connection.broken:
+        return True
+    socket = select.poll()  # not select(), which takes no file number above 1,023
+    socket.register(connection.fileno(), select.POLLIN)
+    try:
+        while socket.poll(0):  # first the server's goodbye, then the end of the stream
+            connection.pgconn.consume_input()
+    except psycopg.OperationalError:
+        return True
+    idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+    return not idle or bool(connection.pgconn.status != psycopg.pq.ConnStatus.OK)
