@@ -1,20 +1,22 @@
 """The agent's loop: runs until it is done or must wait for people; one turn, one checkpoint."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from agent import conversation, results
 from agent.house import House
 from agent.leases import Leases
-from agent.model import Answer, Message, ModelBusy, ModelError, ToolSchema
+from agent.model import Answer, Message, ModelBusy, ModelError, ToolSchema, flaw_of
 from agent.outcome import Exhausted, Failed, Finished, Outcome, Retry
 from agent.results import system_prompt
 from agent.schema import InvalidInput, model_schema, split_input
 from agent.tool import Tool
 from agent.turn import Lost, Thread, work_on_turn
-from store import runs
-from store.records import ClaimedRun, Run
+from store import calls, runs
+from store.errors import StoreError
+from store.records import Call, ClaimedRun, Run, RunId
+from store.transitions import CallStatus
 from store.values import new_id
 
 MOST_FAULTS = 8
@@ -37,6 +39,8 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
     """
     thread = _thread(claimed)
     while True:
+        if thread.run.faults >= MOST_FAULTS and not _under_way(thread.calls):  # its workers were gone
+            return Failed(_worn_out(thread.run.faults, "the last time its worker was gone"))
         if thread.open:
             waiting = await work_on_turn(house, leases, thread)
             if waiting is not None:
@@ -156,6 +160,9 @@ def _new_call(tools: Mapping[str, Tool], position: int, use: Mapping[str, Any]) 
 
 def _unusable(run: Run, answer: Answer) -> Outcome | None:
     """An answer that cannot be a turn of this run."""
+    flaw = flaw_of(answer.content)
+    if flaw is not None:
+        return _retry(run, flaw)
     uses = conversation.tool_uses(answer.content)
     if len({use["id"] for use in uses}) < len(uses):
         return _retry(run, "The model gave two calls the same id.")
@@ -178,8 +185,42 @@ def _spent(house: House, run: Run) -> bool:
 def _retry(run: Run, error: str, retry_after: float | None = None) -> Outcome:
     if run.faults + 1 >= MOST_FAULTS:
         return Failed(f"The model did not answer after {run.faults + 1} tries: {error}")
-    wait = retry_after if retry_after is not None else 2.0 ** (run.faults + 1)
+    wait = retry_after if retry_after is not None else _backoff(run)
     return Retry(min(max(wait, 1.0), LONGEST_BACKOFF), error)
+
+
+def _backoff(run: Run) -> float:
+    return min(2.0 ** (min(run.faults, MOST_FAULTS) + 1), LONGEST_BACKOFF)
+
+
+# --- ends that are not the model's ---
+
+
+async def record_fault(house: House, run_id: RunId, token: str, error: Exception) -> None:
+    """Count what broke off a run that is held under `token`: it is tried again later, or it fails.
+
+    Without the count it would be repeated for ever, with a question to the model each time.
+    """
+    run = await runs.read(house.db, run_id)
+    assert run is not None, run_id
+    conversation = await runs.read_conversation(house.db, run.conversation_id)
+    why = str(error) if isinstance(error, StoreError) else f"{type(error).__name__} in vistobueno"
+    outcome: Outcome = Retry(_backoff(run), why)
+    if run.faults + 1 >= MOST_FAULTS and not _under_way(await calls.of_turn(house.db, run_id, run.turn)):
+        outcome = Failed(_worn_out(run.faults + 1, why))
+    await record_end(house, ClaimedRun(run, conversation, token, (), (), (), ()), outcome)
+
+
+def _worn_out(times: int, why: str) -> str:
+    return f"The work broke off {times} times in a row ({why}): see the worker's log, then use runs retry."
+
+
+def _under_way(turn: Iterable[Call]) -> bool:
+    """Whether one of the calls may have begun and is not settled: only a run that goes on sees to it."""
+    return any(
+        call.status is CallStatus.EXECUTING or (call.status is CallStatus.ALLOWED and call.attempts > 0)
+        for call in turn
+    )
 
 
 async def record_end(house: House, claimed: ClaimedRun, outcome: Outcome) -> None:

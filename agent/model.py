@@ -10,6 +10,7 @@ Everything that goes in or out is a plain dict, as it is kept in the database. T
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -22,6 +23,11 @@ Message = dict[str, Any]
 """`{"role": "user" | "assistant", "content": [blocks]}` in Anthropic's form, never an object of the SDK."""
 
 CONNECT_SECONDS = 5.0
+MOST_DEPTH = 64  # of values inside one another: what reads them further on is recursive
+_FORMS: Mapping[str, Mapping[str, type]] = {
+    "text": {"text": str},
+    "tool_use": {"id": str, "name": str, "input": dict},
+}
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,28 @@ class Answer:
     input_tokens: int
     output_tokens: int
     model: str
+
+
+def flaw_of(content: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why these blocks, of whatever model, cannot be kept and sent back, as a sentence; None: they can."""
+    for block in content:
+        form = _FORMS.get(block.get("type", ""), {})
+        if not all(isinstance(block.get(key), kind) for key, kind in form.items()):
+            return f"The model gave a {block['type']} that is not in its form."
+    level: list[Any] = list(content)
+    for _ in range(MOST_DEPTH):
+        if any(isinstance(value, float) and not math.isfinite(value) for value in level):
+            return "The model gave a number that is not finite."
+        level = [part for value in level for part in _parts(value)]
+        if not level:
+            return None
+    return "The model's answer is nested too deeply."
+
+
+def _parts(value: object) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 class Model(Protocol):
@@ -177,7 +205,7 @@ def _read_answer(body: str) -> Answer:
             output_tokens=int(usage["output_tokens"]),
             model=str(message["model"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ModelBusy("The model's answer was cut or is no Messages response.") from error
 
 

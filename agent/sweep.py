@@ -1,41 +1,78 @@
 """What the clock does: expire, escalate, recover lost leases. Every sweep is safe in all workers at once."""
 
+from collections.abc import Awaitable
+
+import structlog
+
 from agent import results
 from agent.execute import MOST_ATTEMPTS, TOO_OLD, mark_unknown
 from agent.house import House
 from store import approvals, calls, clicks, runs
+from store.errors import StoreError
 from store.records import Approval, Call, ClaimedCall
 from store.transitions import ApprovalStatus
+
+log = structlog.get_logger(__name__)
 
 GONE = "The worker that executed it is gone."
 
 
 async def sweep(house: House) -> int:
-    """One round of everything; returns how many rows were moved."""
+    """One round of everything; returns how many rows were moved.
+
+    What fails in one row or step is logged and hides no other; StoreError ends the round.
+    """
     await clicks.forget(house.db)
-    return (
-        await recover_calls(house)
-        + len(await runs.recover(house.db))
-        + await expire(house)
-        + await escalate(house)
-        + len(await approvals.give_up_repeats(house.db, TOO_OLD))
-        + await close_unsettled(house)
-        + await calls.stop_released(house.db, results.cancelled("").to_json())
+    steps = (
+        recover_calls,
+        _recover_runs,
+        expire,
+        escalate,
+        _give_up_repeats,
+        close_unsettled,
+        _stop_released,
     )
+    return sum([await _apart(step(house), step=step.__name__) for step in steps])
+
+
+async def _apart(move: Awaitable[int], **subject: str) -> int:
+    """How many rows it moved; none if it fails, unless it is the database that does."""
+    try:
+        return await move
+    except StoreError:
+        raise
+    except Exception:
+        # whatever is wrong with one row, in its content or in us, the rest must not wait behind it
+        log.exception("a fault in the sweep", **subject)
+        return 0
+
+
+async def _recover_runs(house: House) -> int:
+    return len(await runs.recover(house.db))
+
+
+async def _give_up_repeats(house: House) -> int:
+    return len(await approvals.give_up_repeats(house.db, TOO_OLD))
+
+
+async def _stop_released(house: House) -> int:
+    return await calls.stop_released(house.db, results.cancelled("").to_json())
 
 
 async def expire(house: House) -> int:
     """Past the deadline nobody decides: the run is told, and so are the people it concerns."""
-    moved = 0
-    for approval in await approvals.due(house.db):
-        moved += await approvals.expire(
-            house.db,
-            approval,
-            result=_expired(house, approval).to_json(),
-            reason="deadline" if approval.status is ApprovalStatus.PENDING else "claim_by",
-            people=people_to_tell(house, approval),
-        )
-    return moved
+    due = await approvals.due(house.db)
+    return sum([await _apart(_expire(house, approval), approval=approval.id) for approval in due])
+
+
+async def _expire(house: House, approval: Approval) -> int:
+    return await approvals.expire(
+        house.db,
+        approval,
+        result=_expired(house, approval).to_json(),
+        reason="deadline" if approval.status is ApprovalStatus.PENDING else "claim_by",
+        people=people_to_tell(house, approval),
+    )
 
 
 def _expired(house: House, approval: Approval) -> results.Result:
@@ -57,31 +94,33 @@ def people_to_tell(house: House, approval: Approval) -> list[tuple[str, str]]:
 
 async def escalate(house: House) -> int:
     """After a time, further people are asked, each with a copy of the card in a DM."""
-    moved = 0
-    for approval in await approvals.to_escalate(house.db):
-        team = approval.conversation.team_id
-        people = [(team, user) for user in house.policy.users_of(approval.rule.escalate_to)]
-        moved += await approvals.escalate(house.db, approval, people)
-    return moved
+    due = await approvals.to_escalate(house.db)
+    return sum([await _apart(_escalate(house, approval), approval=approval.id) for approval in due])
+
+
+async def _escalate(house: House, approval: Approval) -> int:
+    team = approval.conversation.team_id
+    people = [(team, user) for user in house.policy.users_of(approval.rule.escalate_to)]
+    return await approvals.escalate(house.db, approval, people)
 
 
 async def close_unsettled(house: House) -> int:
     """Nobody settled an unknown call for 24 hours: the model is told, and says its last words."""
-    moved = 0
-    for call in await calls.unsettled(house.db):
-        approval = await approvals.of_call(house.db, call.id)
-        asked = [vote.person for vote in approval.votes] if approval else []
-        result = results.unknown(call.tool, approved_by=asked)
-        moved += await calls.close_unknown(house.db, call.id, result.to_json())
-    return moved
+    due = await calls.unsettled(house.db)
+    return sum([await _apart(_close_unsettled(house, call), call=call.id) for call in due])
+
+
+async def _close_unsettled(house: House, call: Call) -> int:
+    approval = await approvals.of_call(house.db, call.id)
+    asked = [vote.person for vote in approval.votes] if approval else []
+    result = results.unknown(call.tool, approved_by=asked)
+    return await calls.close_unknown(house.db, call.id, result.to_json())
 
 
 async def recover_calls(house: House) -> int:
     """Calls whose worker is gone: tried again where that is harmless, unknown where it is not."""
-    moved = 0
-    for call, token in await calls.lapsed(house.db):
-        moved += await _recover(house, call, token)
-    return moved
+    lapsed = await calls.lapsed(house.db)
+    return sum([await _apart(_recover(house, call, token), call=call.id) for call, token in lapsed])
 
 
 async def _recover(house: House, call: Call, token: str) -> bool:

@@ -14,12 +14,12 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from agent.execute import execute
 from agent.house import House
 from agent.leases import Leases
-from agent.loop import advance, record_end
+from agent.loop import advance, record_end, record_fault
 from agent.sweep import sweep
 from agent.turn import Lost
 from store import calls, runs
-from store.errors import StoreError
-from store.records import ClaimedCall, RunId
+from store.errors import DatabaseUnavailable, NotMigrated, StoreError, Unconfirmed
+from store.records import ClaimedCall, ClaimedRun, RunId
 
 log = structlog.get_logger(__name__)
 
@@ -227,10 +227,21 @@ class Worker:
         with self.leases.holding(claimed.token):
             ended = await execute(self.house, self.leases, claimed, run_token)
         if ended is not None and ended.kept:
-            await self._carry_run(ended.run_id, run_token)
+            await self._carry_run(ended.run_id, run_token, ended.run)
 
-    async def _carry_run(self, run_id: RunId, token: str) -> None:
+    async def _carry_run(self, run_id: RunId, token: str, claimed: ClaimedRun | None = None) -> None:
+        """Go on with a run that is held under `token`; `claimed`: as it was read already."""
+        try:
+            await self._advance(run_id, token, claimed)
+        except (Lost, DatabaseUnavailable, NotMigrated, Unconfirmed):
+            raise  # no fault of the run: it must not fail because the database was away
+        except Exception as error:
+            # whatever is broken for this run may be so at every try, and none may be without end
+            log.exception("a run was broken off", run=run_id)
+            await record_fault(self.house, run_id, token, error)
+
+    async def _advance(self, run_id: RunId, token: str, claimed: ClaimedRun | None) -> None:
         with self.leases.holding(token):
-            claimed = await runs.load(self.house.db, run_id, token)
+            claimed = claimed or await runs.load(self.house.db, run_id, token)
             outcome = await advance(self.house, self.leases, claimed)
             await record_end(self.house, claimed, outcome)

@@ -1,10 +1,31 @@
 """What GET /metrics counts: acks by kind and time, decisions, refused clicks, and the backlog."""
 
 import time
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 ACK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What waits in the database, counted."""
+
+    cards_behind: int
+    notices_unposted: int
+    approvals_pending: int
+
+    def text(self) -> bytes:
+        """It in the format that Prometheus reads."""
+        registry = CollectorRegistry()
+        for name, meaning, count in (
+            ("cards_behind", "Copies of cards that do not show their row.", self.cards_behind),
+            ("notices_unposted", "Messages that wait to be posted.", self.notices_unposted),
+            ("approvals_pending", "Approvals that wait for people.", self.approvals_pending),
+        ):
+            Gauge(f"vistobueno_{name}", meaning, registry=registry).set(count)
+        return generate_latest(registry)
 
 
 class Metrics:
@@ -33,15 +54,6 @@ class Metrics:
             "When the last signed request of Slack came in, in seconds since 1970; 0 before the first.",
             registry=self._registry,
         )
-        self._behind = Gauge(
-            "vistobueno_cards_behind", "Copies of cards that do not show their row.", registry=self._registry
-        )
-        self._unposted = Gauge(
-            "vistobueno_notices_unposted", "Messages that wait to be posted.", registry=self._registry
-        )
-        self._pending = Gauge(
-            "vistobueno_approvals_pending", "Approvals that wait for people.", registry=self._registry
-        )
 
     def ack(self, kind: str, status: int, seconds: float) -> None:
         """A request of Slack was answered."""
@@ -59,12 +71,7 @@ class Metrics:
         """A click changed nothing."""
         self._refused.labels(why).inc()
 
-    def backlog(self, *, cards_behind: int, notices_unposted: int, approvals_pending: int) -> None:
-        """What waits in the database now."""
-        self._unposted.set(notices_unposted)
-        self._behind.set(cards_behind)
-        self._pending.set(approvals_pending)
-
-    def text(self) -> bytes:
-        """All of it in the format that Prometheus reads."""
-        return generate_latest(self._registry)
+    def text(self, backlog: Backlog | None) -> bytes:
+        """All of it in the format that Prometheus reads; None: nothing is known of the database now."""
+        # left out rather than at its last value: an old number would look like a quiet house
+        return generate_latest(self._registry) + (backlog.text() if backlog is not None else b"")

@@ -1,6 +1,6 @@
 """Posting to Slack: what a refusal means, which other form of a message to try, and when to try again."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import structlog
 from slack_sdk.errors import SlackApiError
 
 from bot.blocks.bounded import Message
-from bot.slack import error_code, retry_after
+from bot.slack import UNREACHABLE, error_code, retry_after
 
 log = structlog.get_logger(__name__)
 
@@ -32,17 +32,19 @@ Render = Callable[[], Message]
 
 @dataclass(frozen=True)
 class Fault:
-    """Why something could not be posted: Slack's error, or that no answer came; `pause` as Slack asks."""
+    """Why something could not be posted: Slack's error, no answer, or our own; `pause` as Slack asks."""
 
     code: str
     pause: float | None = None
 
     @classmethod
     def of(cls, error: Exception) -> "Fault":
-        """The fault of an error of Slack or of the way there."""
+        """The fault of an error of Slack, of the way there, or of what nobody foresaw."""
         if isinstance(error, SlackApiError):
             return cls(error_code(error), retry_after(error))
-        return cls(f"no answer from Slack ({type(error).__name__})")
+        if isinstance(error, UNREACHABLE):
+            return cls(f"no answer from Slack ({type(error).__name__})")
+        return cls(f"a fault of the bot's own ({type(error).__name__})")
 
     def retry_in(self, failures: int) -> float:
         """Seconds until the next try after that many failures: what Slack asks, else 2, 4, 8 … 300."""
@@ -57,21 +59,40 @@ class Fault:
 
 
 async def first_accepted(send: Callable[[Message], Awaitable[Any]], forms: Iterable[Render]) -> Any:
-    """Slack's answer to the first form of a message whose blocks it does not refuse.
+    """Slack's answer to the first form of a message that can be made and whose blocks it does not refuse.
 
-    Raises SlackApiError when it refuses them all, or for any other reason at once.
+    Raises SlackApiError when it refuses them all, or for any other reason at once; and what `made` raises.
     """
     refusal: SlackApiError | None = None
-    for render in forms:
+    for message in made(forms):
         try:
-            return await send(render())
+            return await send(message)
         except SlackApiError as error:
             if error_code(error) not in REFUSED_BLOCKS:
                 raise
             log.warning("Slack refused the blocks of a message", error=error_code(error))
             refusal = error
-    assert refusal is not None, "a message has at least one form"
+    assert refusal is not None, "or `made` had raised"
     raise refusal
+
+
+def made(forms: Iterable[Render]) -> Iterator[Message]:
+    """The forms of a message that can be made, in order; raises the last one's fault when none can."""
+    some = False
+    fault: Exception = AssertionError("a message has at least one form")
+    for render in forms:
+        try:
+            message = render()
+        except Exception as error:
+            # it is made of what tools, models and people wrote, and any fault is one of this form only:
+            # a plainer one tells the same with less, and people must be told
+            log.exception("a form of a message cannot be made")
+            fault = error
+            continue
+        some = True
+        yield message
+    if not some:
+        raise fault
 
 
 def advice(code: str) -> str:

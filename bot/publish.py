@@ -14,7 +14,7 @@ from bot.blocks.bounded import Message
 from bot.blocks.card import CardContext, card, plain_card
 from bot.blocks.notices import NoticeKind, approvals_of, notice
 from bot.forms import field_titles
-from bot.posting import GONE, Fault, Render, first_accepted
+from bot.posting import GONE, Fault, Render, first_accepted, made
 from bot.slack import UNREACHABLE, Slack, Team, message_link
 from bot.texts import Texts
 from bot.wake import Wake
@@ -59,7 +59,7 @@ class SlackPublisher:
 
     async def card_of(self, approval: Approval) -> Message:
         """The card as it would be posted now, for one person's eyes."""
-        return card(approval, await self._context(approval))
+        return next(made(_forms_of(approval, await self._context(approval), mention=False)))
 
     async def close(self) -> None:
         """Nothing is kept between two rounds; the Slack clients belong to whoever made them."""
@@ -73,18 +73,28 @@ class SlackPublisher:
         return await notices.claim(self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS)
 
     async def _lane(self, claimed: Card | None = None) -> int:
-        made = 0
+        matching = 0
         try:
             claimed = claimed or await self._claim_card()
             while claimed is not None:
-                made += await self._publish_card(claimed)
+                matching += await self._publish_card(claimed)
                 claimed = await self._claim_card()
         except StoreError as error:  # the other lanes finish what they hold; the next round tries again
             log.warning("publishing stopped", error=str(error))
-        return made
+        return matching
 
     async def _publish_card(self, claimed: Card) -> bool:
         """Make one copy match its row; a fault is stored with the time to try again."""
+        try:
+            return await self._try_card(claimed)
+        except StoreError:
+            raise
+        except Exception as error:
+            # whatever is wrong with one card, in its row or in us, the others and the worker must go on
+            log.exception("a fault while a card was published", card=claimed.id)
+            return await self._card_failed(claimed, Fault.of(error))
+
+    async def _try_card(self, claimed: Card) -> bool:
         approval = await approvals.read(self._house.db, claimed.approval_id)
         assert approval is not None, "a card belongs to an approval"
         context = await self._context(approval)
@@ -180,6 +190,17 @@ class SlackPublisher:
         return found
 
     async def _publish_notice(self, claimed: Notice) -> bool:
+        """Post one notice; a fault is stored with the time to try again."""
+        try:
+            return await self._try_notice(claimed)
+        except StoreError:
+            raise
+        except Exception as error:
+            # whatever is wrong with one notice, in its row or in us, the others and the worker must go on
+            log.exception("a fault while a notice was posted", notice=claimed.id)
+            return await self._notice_failed(claimed, Fault.of(error))
+
+    async def _try_notice(self, claimed: Notice) -> bool:
         try:
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)

@@ -35,3 +35,6 @@ class Wake:
                 await work()
             except (StoreError, SlackClientError, *UNREACHABLE) as error:
                 log.warning("a round failed", error=str(error))
+            except Exception:
+                # nobody starts this loop again: with it, all that people do would wait for the worker's poll
+                log.exception("a round failed")

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl
 
+import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
@@ -15,7 +16,12 @@ from starlette.background import BackgroundTask
 from bot.after import AfterAnswer
 from bot.bot import Bot
 from bot.health import Health
+from bot.metrics import Backlog
 from store import approvals, backlog, cards
+from store.engine import Database
+from store.errors import StoreError
+
+log = structlog.get_logger(__name__)
 
 LONGEST_BODY = 2 * 1024 * 1024  # bytes; a view is 250 kB at most, and form encoding makes it longer
 
@@ -44,19 +50,27 @@ def create_http(bot: Bot, bolt: AsyncApp, health: Health, signing_secret: str) -
         return JSONResponse({"ok": ok, "checks": shown}, 200 if ok else 503)
 
     async def metrics(request: Request) -> Response:
-        db = bot.house.db
-        bot.metrics.backlog(
-            cards_behind=await cards.count_behind(db),
-            notices_unposted=await backlog.count_unposted(db),
-            approvals_pending=await approvals.count_pending(db),
-        )
-        return Response(bot.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = bot.metrics.text(await _backlog(bot.house.db))
+        return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     app.add_route("/slack/events", slack_events, methods=["POST"])
     app.add_route("/healthz", healthz, methods=["GET"])
     app.add_route("/readyz", readyz, methods=["GET"])
     app.add_route("/metrics", metrics, methods=["GET"])
     return app
+
+
+async def _backlog(db: Database) -> Backlog | None:
+    """What waits in the database; None while it does not answer: the other numbers are needed then."""
+    try:
+        return Backlog(
+            cards_behind=await cards.count_behind(db),
+            notices_unposted=await backlog.count_unposted(db),
+            approvals_pending=await approvals.count_pending(db),
+        )
+    except StoreError as error:
+        log.warning("the numbers of the database are left out", error=str(error))
+        return None
 
 
 async def _dispatch(bot: Bot, bolt: AsyncApp, request: Request, body: bytes) -> Response:

@@ -6,7 +6,7 @@ from typing import Any
 from store import rows, runs
 from store.engine import Database
 from store.errors import ItemsHeld, StatementRefused
-from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json, RunId
+from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json
 from store.runs import MOST_LOOKS, UNIQUE_VIOLATION, NewApproval
 from store.statements import executing as sql
 from store.statements.fragments import LAST_REPEAT
@@ -103,23 +103,28 @@ async def _end(
     done_items: Sequence[str] | None = None,
     notices: Sequence[dict[str, Any]] = (),
 ) -> Ended | None:
-    row = await db.one(
-        statement,
-        {
-            "call": claimed.call.id,
-            "token": claimed.token,
-            "result": dump(result),
-            "outcome": dump(outcome),
-            "output": dump(output),
-            "done_items": None if done_items is None else [text(item) for item in done_items],
-            "run_token": run_token,
-            "worker": worker,
-            "lease": lease,
-            "notices": dump(list(notices)),
-            "actor": dump(SYSTEM.to_json()),
-        },
-    )
-    return None if row is None else Ended(RunId(row["id"]), bool(row["kept"]))
+    params = {
+        "call": claimed.call.id,
+        "token": claimed.token,
+        "result": dump(result),
+        "outcome": dump(outcome),
+        "output": dump(output),
+        "done_items": None if done_items is None else [text(item) for item in done_items],
+        "run_token": run_token,
+        "worker": worker,
+        "lease": lease,
+        "notices": dump(list(notices)),
+        "history": claimed.approval is not None,  # the run of an allowed call goes on already
+        "actor": dump(SYSTEM.to_json()),
+    }
+    try:
+        row = await db.one(statement, params)
+    except StatementRefused:  # what ran is recorded though its conversation may be too much to read
+        row = await db.one(statement, params | {"history": False})
+    if row is None:
+        return None
+    run = rows.claimed_run(row, run_token, rows.call(row["ended"])) if row["history"] else None
+    return Ended(claimed.run.id, bool(row["kept"]), run)
 
 
 async def finish_done(db: Database, claimed: ClaimedCall, **values: Any) -> Ended | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+from psycopg import errors as pg
 from psycopg.rows import dict_row
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -26,10 +27,12 @@ from store.pool import Connection, Pool
 
 CHANNEL = "vistobueno_work"
 
-# Dates: psycopg reads no other style, and a role may have one. Plans: each connection keeps those of its
-# statements, and one made while the tables were small would read them whole until somebody analyses them;
-# there is an index for everything that is not read whole anyway. Compiling pays for none of our statements.
-SESSION = "SET datestyle = 'ISO'; SET enable_seqscan = off; SET jit = off"
+# What a role or a database may have set otherwise. Dates: psycopg reads no other style. Isolation: who waited
+# for a row must see what became of it. Plans: each connection keeps those of its statements, and one made
+# while the tables were small would read them whole until somebody analyses them; there is an index for
+# everything that is not read whole anyway. Compiling pays for none of our statements.
+SESSION = """SET datestyle = 'ISO'; SET default_transaction_isolation = 'read committed';
+SET enable_seqscan = off; SET jit = off"""
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
 
@@ -108,7 +111,7 @@ class Database:
                 async with _closed_on_error(connection):
                     await connection.execute(settings)
                     # not there yet, or not ours to take: readiness says so
-                    with contextlib.suppress(psycopg.Error):
+                    with contextlib.suppress(pg.InvalidParameterValue, pg.InsufficientPrivilege):
                         await connection.execute(f"SET ROLE {APP_ROLE}")
             except (psycopg.Error, OSError) as error:
                 raise _unavailable(url, error) from error

@@ -71,7 +71,7 @@ def refused(error: psycopg.Error) -> StoreError:
         return ForbiddenMove(text, state)
     if isinstance(error, pg.UniqueViolation) and error.diag.table_name == "held_items":
         return ItemsHeld(text, state)
-    if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.UndefinedColumn):
+    if isinstance(error, pg.UndefinedTable | pg.UndefinedFunction | pg.UndefinedColumn | pg.UndefinedObject):
         return NotMigrated(f"The database lacks what this version needs ({text}): run `vistobueno migrate`.")
     if isinstance(error, pg.DiskFull):
         return StatementRefused(f"The database has no space left ({text}): free some on its disk.", state)

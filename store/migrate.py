@@ -12,7 +12,8 @@ from sqlalchemy.engine import URL
 from store.errors import NotMigrated, refuse_old_server
 
 FOLDER = Path(__file__).parent / "migrations"
-HEAD = "0001"
+HEAD = "0002"
+OLDEST = "0002"  # that can be brought to HEAD
 _ALEMBIC = Lock()  # it keeps what it works on in globals of its own
 _LOCK = 7_303_014_001  # an advisory lock: migrations of one database wait for each other
 
@@ -28,14 +29,19 @@ def config(connection: sa.Connection | None = None) -> Config:
 def wrong_version(found: str | None) -> NotMigrated:
     """The error for a database at another version than HEAD; None: it has no tables yet."""
     # versions are four digits, counted up
-    way = "install a newer one" if found is not None and found > HEAD else "run `vistobueno migrate`"
+    if found is not None and found > HEAD:
+        way = "install a newer one"
+    elif found is not None and found < OLDEST:
+        way = "it is from before the first release; use an empty one, or remove the embedded one's folder"
+    else:
+        way = "run `vistobueno migrate`"
     return NotMigrated(
         f"The database is at version {found or 'none'} and this vistobueno needs {HEAD}: {way}."
     )
 
 
 def upgrade(url: URL) -> None:
-    """Migrate to the newest version; raises NotMigrated for a database that is past it."""
+    """Migrate to the newest version; raises NotMigrated for a database that is past it, or too old."""
     engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args={"connect_timeout": 10})
     with _ALEMBIC, engine.connect() as connection, engine.connect() as holder:
         major = connection.execute(sa.text("SELECT current_setting('server_version_num')::int / 10000"))
@@ -44,7 +50,7 @@ def upgrade(url: URL) -> None:
         # held until its connection is closed, whatever became of the migration's
         holder.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
         found = MigrationContext.configure(connection).get_current_revision()
-        if found is not None and found > HEAD:
+        if found is not None and not OLDEST <= found <= HEAD:
             raise wrong_version(found)
         connection.commit()
         command.upgrade(config(connection), "head")

@@ -17,7 +17,7 @@ class Pool:
     """At most `size` connections; the one given back last is lent first, because its server is awake.
 
     Our own, because this is all that is needed of one, and a short statement costs less than what the pools
-    of SQLAlchemy and psycopg put around it (docs/decisions/0005).
+    of SQLAlchemy and psycopg put around it (docs/decisions/0015).
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], *, size: int, wait: float) -> None:

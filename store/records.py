@@ -354,10 +354,14 @@ class ClaimedCall:
 
 @dataclass(frozen=True)
 class Ended:
-    """A call's result is recorded; `kept`: it was the turn's last open one, and this worker holds the run."""
+    """A call's result is recorded; `kept`: it was the turn's last open one, and this worker holds the run.
+
+    `run` is then what it goes on from, if that was asked for and could be read; if not, load it.
+    """
 
     run_id: RunId
     kept: bool
+    run: ClaimedRun | None
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,18 @@ def claimed_from(approval: str = "approvals") -> str:
   LEFT JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision"""
 
 
+_UP_TO_IT = "o.conversation_id = r.conversation_id AND o.seq <= r.seq"
+# What a run `r` goes on from: its conversation up to it, each run with the calls that no message has yet.
+HISTORY = f"""json_build_object(
+    'runs', (SELECT json_agg(o ORDER BY o.seq) FROM runs o WHERE {_UP_TO_IT}),
+    'turns', (SELECT json_agg(m ORDER BY o.seq, m.seq)
+                FROM runs o JOIN messages m ON m.run_id = o.id WHERE {_UP_TO_IT}),
+    'calls', (SELECT json_agg(c ORDER BY o.seq, c.position)
+                FROM runs o JOIN calls c ON c.run_id = o.id AND c.turn = o.turn WHERE {_UP_TO_IT}),
+    'vetoes', (SELECT json_agg(v ORDER BY v.id) FROM vetoes v
+                WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL))"""
+
+
 def _moment(value: datetime | str) -> datetime:
     """A moment, also as it is written in JSON that the database made of a row."""
     return datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -126,16 +138,18 @@ def claimed(row: Row, token: str) -> ClaimedCall:
     return ClaimedCall(call(row["call"]), run(row["run"]), token, asked)
 
 
-def claimed_run(row: Row, token: str) -> ClaimedRun:
-    """A row of `store.runs.load`."""
+def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
+    """A row with a run as JSON, its conversation's columns, and HISTORY, read before `ended` was."""
+    own, history = run(row["run"]), row["history"]
+    runs, calls = [run(r) for r in history["runs"]], [call(c) for c in history["calls"] or ()]
     return ClaimedRun(
-        run(row),
-        conversation(row, "conversation_id"),
+        own,
+        Conversation(own.conversation_id, row["team_id"], row["channel_id"], row["thread_ts"]),
         token,
-        tuple(run(r) for r in row["runs"]),
-        tuple(turn(r) for r in row["turns"] or ()),
-        tuple(call(r) for r in row["calls"] or ()),
-        tuple(veto(r) for r in row["vetoes"] or ()),
+        tuple(own if r.id == own.id else r for r in runs),
+        tuple(turn(t) for t in history["turns"] or ()),
+        tuple(ended if ended is not None and c.id == ended.id else c for c in calls),
+        tuple(veto(v) for v in history["vetoes"] or ()),
     )
 
 

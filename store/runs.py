@@ -79,16 +79,7 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
     return None
 
 
-# One row, with the parts of the conversation as JSON: a statement costs more than what is read here.
-_UP_TO_IT = "o.conversation_id = r.conversation_id AND o.seq <= r.seq"
-_LOAD = f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts,
-  (SELECT json_agg(v ORDER BY v.id) FROM vetoes v
-    WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL) AS vetoes,
-  (SELECT json_agg(o ORDER BY o.seq) FROM runs o WHERE {_UP_TO_IT}) AS runs,
-  (SELECT json_agg(m ORDER BY o.seq, m.seq)
-     FROM runs o JOIN messages m ON m.run_id = o.id WHERE {_UP_TO_IT}) AS turns,
-  (SELECT json_agg(c ORDER BY o.seq, c.position)
-     FROM runs o JOIN calls c ON c.run_id = o.id AND c.turn = o.turn WHERE {_UP_TO_IT}) AS calls
+_LOAD = f"""SELECT to_json(r) AS run, n.team_id, n.channel_id, n.thread_ts, {rows.HISTORY} AS history
   FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s"""
 
 
@@ -125,7 +116,7 @@ async def save_turn(
         "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
     }
     made = await db.query(sql.SAVE_TURN, params)
-    return [rows.call(row) for row in made if row["id"] is not None] if made else None
+    return [rows.call(row["call"]) for row in made if row["call"] is not None] if made else None
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,8 @@ approvals = sa.Table(
     sa.CheckConstraint(f"attempted OR NOT {_status_in('approval', t.ATTEMPTED_APPROVALS)}", "attempted"),
     sa.CheckConstraint("expires_at <= created_at + interval '7 days'", "seven_days"),
     sa.CheckConstraint(
-        f"claim_by IS NOT NULL OR NOT {_status_in('approval', (t.A.APPROVED, t.A.EXECUTING))}", "claim_by"
+        f"num_nulls(decided_at, claim_by) = 0 OR NOT {_status_in('approval', (t.A.APPROVED, t.A.EXECUTING))}",
+        "claim_by",
     ),
     sa.CheckConstraint("claim_by <= decided_at + interval '24 hours'", "claimed_within_a_day"),
     sa.Index(

@@ -11,6 +11,7 @@ from bot.commands.output import (
     complete,
     print_fields,
     print_json,
+    print_line,
     print_table,
     read_settings,
     shorten,
@@ -57,7 +58,7 @@ def show_approval(
         return print_json(approval)
     print_fields(_fields(approval))
     for line in approval.shown.preview["impact"]:
-        typer.echo(f"  {line}")
+        print_line(f"  {line}")
     sample = approval.shown.preview["sample"]
     return print_table(approval.shown.preview["columns"], sample, "") if sample else None
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from agent.legible import visible
 from bot.logs import configure
 from bot.settings import Settings
 
@@ -87,9 +88,10 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty:
     if not rows:
         typer.echo(empty)
         return
+    heads = [_cell(column).upper() for column in columns]
     cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
-    for line in [[column.upper() for column in columns], *cells]:
+    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
+    for line in [heads, *cells]:
         typer.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
 
 
@@ -99,6 +101,11 @@ def print_fields(fields: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     for name, text in shown:
         typer.echo(f"{name.ljust(width)}  {text}")
+
+
+def print_line(text: str) -> None:
+    """Print one line for people."""
+    typer.echo(_cell(text))
 
 
 def moment(value: datetime | None) -> str:
@@ -113,6 +120,11 @@ def shorten(text: str, length: int = 60) -> str:
 
 
 def _cell(value: object) -> str:
+    # people and tools wrote some of it, and a terminal would obey what is hidden in it
+    return visible(_text(value))
+
+
+def _text(value: object) -> str:
     if isinstance(value, datetime):
         return moment(value)
     if isinstance(value, Enum):

@@ -14,6 +14,7 @@ from bot.commands.output import (
     complete,
     print_fields,
     print_json,
+    print_line,
     print_table,
     read_settings,
     shorten,
@@ -62,7 +63,7 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
         return print_json({"run": run, "waits_for": waits, "calls": made, "approvals": asked})
     print_fields(_fields(run))
     for line in waits:
-        typer.echo(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
+        print_line(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
     rows = [(call.turn, call.tool, call.status, call.attempts, shorten(str(call.input), 50)) for call in made]
     return print_table(("turn", "tool", "status", "attempts", "input"), rows, "No calls yet.")
 

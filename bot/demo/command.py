@@ -20,10 +20,10 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="With --play: the last line is JSON.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the sandbox; 0: any free one.")] = 0,
 ) -> None:
-    """Show everything on this machine: database, app, a shop to look after, and a sandbox Slack.
+    """Start everything on this machine: database, app, a shop to look after, and a sandbox Slack.
 
-    Needs no account and no key. Prints one URL and runs until Ctrl-C; with --play it lives the story of
-    38 refunds that became 41, and exits 0 only if every fact holds.
+    Needs no account and no key. Prints one URL and runs until Ctrl-C; there is no page to click in yet.
+    With --play it lives the whole story, of 38 refunds that became 41, and exits 0 only if every fact holds.
     """
     if as_json and not unattended:
         raise typer.BadParameter("--json is for --play")
@@ -37,8 +37,11 @@ async def _show(settings: Settings, port: int) -> None:
         world.sandbox.connect(child.url)
         with stopped_by_signals(stop):
             typer.echo(f"Open {world.sandbox.base_url}")
-            typer.echo("and ask the bot, as Leo, to refund the failed payments.")
-            typer.echo(f"It answers with {world.model}. Ctrl-C ends the demo.")
+            typer.echo(
+                "to read what this is: the demo's local Slack workspace, with no page to click in yet."
+            )
+            typer.echo("`make demo ARGS=--play` lives the whole story, unattended.")
+            typer.echo(f"The bot answers with {world.model}. Ctrl-C ends the demo.")
             await _first_of(stop, child)
         if not stop.is_set():
             raise DemoFailed("The app ended by itself: what it said is above.")

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.scripted import Asked, ScriptedModel, Step, call, say, script, step
+from bot.blocks.values import amount_text
+from bot.texts.en import ENGLISH
 
 REASON = "The charge failed, so the money goes back to the card."
 GREETING = "I look after the shop's payments. Ask me to refund the failed ones."
@@ -60,8 +62,8 @@ def _propose(found: Mapping[str, Any]) -> Step:
 def _report(result: Mapping[str, Any]) -> str:
     data = result.get("data")
     if result.get("ok") and isinstance(data, Mapping) and "refunded" in data:
-        total = data["total"]
-        return f"Done: {data['refunded']} payments refunded, {total['amount']} {total['currency']} in all."
+        total = amount_text(data["total"], ENGLISH.locale)
+        return f"Done: {data['refunded']} payments refunded, {total} in all."
     if result.get("approvalDenied"):
         who = result.get("deniedBy") or "Nobody decided in time, so it"
         reason = f" ({result['reason']})" if result.get("reason") else ""

@@ -1,4 +1,4 @@
-"""The HTTP side: /api/<method> and /respond/<key> as an ASGI app, served in the caller's event loop."""
+"""The HTTP side: /api/<method>, /respond/<key> and a page, as an ASGI app in the caller's event loop."""
 
 import asyncio
 import json
@@ -19,6 +19,7 @@ from bot.sandbox.errors import Json, SlackError
 from bot.sandbox.faults import Fault
 from bot.sandbox.methods import METHODS, Call, Method
 from bot.sandbox.methods.response_url import respond
+from bot.sandbox.page import show_page
 from bot.sandbox.slack import Slack
 
 TRANSPORT = "sandbox.transport"
@@ -48,6 +49,7 @@ class WebApi:
             routes=[
                 Route("/api/{method}", self.answer_method, methods=["GET", "POST"]),
                 Route("/respond/{key}", self.answer_response_url, methods=["POST"]),
+                Route("/", show_page, methods=["GET"]),
             ]
         )
 

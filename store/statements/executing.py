@@ -34,7 +34,8 @@ _STOPPED = "EXISTS (SELECT FROM runs s WHERE s.id = c.run_id AND s.status = 'can
 _CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL}"
 _CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', c.attempts)"
 
-# The oldest approved call that may execute now: one at a time per run, in the order of the decisions.
+# The oldest approved call that may execute now: one at a time per run, in the order of the decisions; but one
+# that waits for an item of another run does not hold up those after it, because their time runs out, too.
 CLAIM_CALL = f"""
 WITH pick AS (
   SELECT a.id AS approval_id, c.id AS call_id, v.items
@@ -46,9 +47,10 @@ WITH pick AS (
      AND NOT {_STOPPED}
      AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
      AND NOT EXISTS (SELECT FROM calls e LEFT JOIN approvals b ON b.call_id = e.id
+                        LEFT JOIN revisions w ON w.approval_id = b.id AND w.revision = b.revision
                       WHERE e.run_id = c.run_id AND e.id <> c.id
                         AND (e.status = 'executing'
-                             OR (b.status = 'approved'
+                             OR (b.status = 'approved' AND {_free("w.items", "e")}
                                  AND (b.decided_at, e.position) < (a.decided_at, c.position))))
      AND {_free("v.items")}
    ORDER BY a.decided_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),
@@ -112,14 +114,17 @@ _RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id =
 
 
 def _end_call(call_status: str, approval_status: str, guard: str, kind: str) -> str:
-    """The call has its result: recorded under the claim's token, and the run goes on with this worker."""
+    """The call has its result: recorded under the claim's token, and the run goes on with this worker.
+
+    %(history)s: with all that it goes on from, as it was before; what changed is in the run and the call.
+    """
     return f"""
 WITH {LOCK_APPROVAL},
 call AS (
   UPDATE calls c SET status = '{call_status}', result = %(result)s::jsonb, output = %(output)s::jsonb,
          done_items = %(done_items)s::text[], ended_at = house_now(), {_LET_GO}
    WHERE {_HELD_BY_TOKEN} AND {guard}
-  RETURNING c.id, c.run_id),
+  RETURNING c.*),
 approval AS (
   UPDATE approvals a SET status = '{approval_status}', version = a.version + 1, outcome = %(outcome)s::jsonb,
          ended_at = house_now()
@@ -132,10 +137,12 @@ notice AS (
   SELECT n.dedupe_key, run.conversation_id, n.kind, n.data
     FROM run, jsonb_to_recordset(%(notices)s::jsonb) AS n(dedupe_key text, kind text, data jsonb)
   ON CONFLICT (dedupe_key) DO NOTHING)
-SELECT run.id, run.status, run.kept,
+SELECT to_json(r) AS run, r.kept, n.team_id, n.channel_id, n.thread_ts, to_json(call) AS ended,
+       CASE WHEN r.kept AND %(history)s THEN {rows.HISTORY} END AS history,
        {record("call.run_id", event(f"'{kind}'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
        {NOTIFY}
-  FROM call JOIN run ON run.id = call.run_id LEFT JOIN approval ON true"""
+  FROM call JOIN run r ON r.id = call.run_id JOIN conversations n ON n.id = r.conversation_id
+       LEFT JOIN approval ON true"""
 
 
 FINISH_DONE = _end_call("done", "executed", "c.attempts > 0", "call.executed")

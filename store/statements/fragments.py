@@ -84,4 +84,4 @@ def close_in_run(call: str = "call", keep: bool = False) -> str:
       worker = CASE WHEN {last} THEN %(worker)s ELSE r.worker END,
       lease_until = CASE WHEN {last} THEN {LEASE_UNTIL} ELSE r.lease_until END
     FROM {call} WHERE r.id = {call}.run_id
-  RETURNING r.id, r.status, r.conversation_id, coalesce(r.token = %(run_token)s, false) AS kept)"""
+  RETURNING r.*, coalesce(r.token = %(run_token)s, false) AS kept)"""

@@ -1,6 +1,5 @@
 """A run: queued, claimed, its turns, its proposals and its ends."""
 
-from store import rows
 from store.statements.fragments import (
     ASKED,
     CANCELLED_RESULT,
@@ -101,7 +100,7 @@ event AS (
         event("'turn.saved'", "jsonb_build_object('turn', run.turn, 'calls', %(open_calls)s::int)"),
     )
 } FROM run)
-SELECT {rows.CALL}, {LATER_ON_DISK} FROM event LEFT JOIN call c ON true ORDER BY c.position"""
+SELECT to_json(c) AS call, {LATER_ON_DISK} FROM event LEFT JOIN call c ON true ORDER BY c.position"""
 
 # The verdicts of calls of the turn. With approvals, the run ends here: nothing waits but rows.
 PROPOSE = f"""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from bot.sandbox import Fault, Sandbox
@@ -125,7 +126,12 @@ async def test_a_demo_that_is_shown_ends_well_with_its_app(database: Database) -
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
-    assert (await asyncio.wait_for(process.stdout.readline(), SECONDS)).startswith(b"Open http://127.0.0.1:")
+    lines = [(await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode() for _ in range(4)]
+    assert lines[0].startswith("Open http://127.0.0.1:")
+    assert "no page to click in yet" in lines[1]
+    assert "make demo ARGS=--play" in lines[2]
+    async with aiohttp.ClientSession() as http, http.get(lines[0].split()[1]) as answered:
+        assert "no page to click in yet" in await answered.text()
     assert len(users_of(database)) == 2
     process.send_signal(signal.SIGINT)
     _, said = await asyncio.wait_for(process.communicate(), SECONDS)

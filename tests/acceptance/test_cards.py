@@ -1,13 +1,21 @@
 """Cards match their rows: lost posts, refused blocks and deleted messages heal by themselves."""
 
+from collections.abc import Awaitable, Callable
+from typing import Any, LiteralString, TypeAlias
+
 import pytest
 
+from bot.blocks.card import CardContext
+from bot.publish import SlackPublisher
 from bot.sandbox import Fault
 from store import approvals, cards
-from store.records import Card
+from store.records import Approval, Card, Notice
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
 from tests.acceptance.stage import APPROVALS, Stage, eventually, staged
+from tests.acceptance.test_messages import HELLO
 from tests.databases import Database
+
+PlaceOf: TypeAlias = Callable[[SlackPublisher, Notice], Awaitable[tuple[str, str | None]]]
 
 
 async def test_a_card_that_is_deleted_is_posted_again_when_it_changes(
@@ -63,6 +71,85 @@ async def test_an_answer_that_was_lost_leaves_a_card_that_works(
         assert len(stage.provider.refunds) == 38
 
 
+@pytest.mark.parametrize("part", ["bot.publish.card", "bot.blocks.card.details.sample"])
+async def test_a_card_that_cannot_be_made_becomes_a_plain_one_that_can_be_decided(
+    database: Database, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    monkeypatch.setattr(part, fail)
+    async with staged(database, monkeypatch, ask_for_refunds()) as stage:
+        asked = await stage.ask()
+        await stage.marta.click(await stage.card("38 payments"), "Approve")
+        await stage.said(asked, "That is all.")
+        assert len(stage.provider.refunds) == 38
+
+
+async def test_a_card_that_cannot_be_made_is_shown_plain_to_who_asks_for_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.publish.card", fail)
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        await stage.marta.slash("/approvals", f"show {(await stage.approval()).id}")
+        assert "38 payments" in (await stage.told(stage.marta))[0]
+
+
+async def test_a_card_that_cannot_be_published_holds_up_no_other_and_is_tried_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        seen: list[str] = []
+        whole = SlackPublisher._context
+
+        async def context(self: SlackPublisher, approval: Approval) -> CardContext:
+            seen.append(approval.id)
+            return fail() if approval.id == seen[0] else await whole(self, approval)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SlackPublisher, "_context", context)
+            await stage.ask()
+            await eventually(lambda: _failed(stage))
+            await stage.ask()
+            other = await stage.card("38 payments")
+        await try_again(stage, "cards")
+        await stage.card("38 payments", besides=other)
+
+
+async def test_a_notice_that_cannot_be_posted_holds_up_no_other_and_is_tried_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, HELLO) as stage:
+        with monkeypatch.context() as patch:
+            patch.setattr(SlackPublisher, "_place_of", place_of_the_second(SlackPublisher._place_of))
+            first = await stage.ask("hello")
+            await eventually(lambda: _notice_failed(stage))
+            await stage.said(await stage.ask("hello again"), "Hello yourself.")
+        await try_again(stage, "notices")
+        await stage.said(first, "Hello yourself.")
+
+
+def fail(*args: Any, **values: Any) -> Any:
+    """A fault of ours."""
+    raise ValueError("nobody foresaw this")
+
+
+def place_of_the_second(whole: PlaceOf) -> PlaceOf:
+    """The place of every notice but those of the first conversation, which cannot be found."""
+    seen: list[object] = []
+
+    async def place(self: SlackPublisher, claimed: Notice) -> tuple[str, str | None]:
+        seen.append(claimed.conversation)
+        return fail() if claimed.conversation == seen[0] else await whole(self, claimed)
+
+    return place
+
+
+async def try_again(stage: Stage, table: LiteralString) -> None:
+    """Let the time come at which what failed is tried again."""
+    await stage.db.query(f"UPDATE {table} SET not_before = NULL")
+    stage.processes[0].app.bot.publishing.call()
+
+
 async def lose_card(stage: Stage) -> None:
     """Let the publisher find that the card is gone."""
     card = await eventually(lambda: _recorded(stage))
@@ -81,6 +168,10 @@ async def _recorded(stage: Stage) -> Card | None:
 async def _failed(stage: Stage) -> bool:
     waiting = await cards.of_approval(stage.db, (await stage.approval()).id) if await _asked(stage) else []
     return any(card.failures > 0 for card in waiting)
+
+
+async def _notice_failed(stage: Stage) -> bool:
+    return bool(await stage.db.query("SELECT id FROM notices WHERE failures > 0 AND posted_at IS NULL"))
 
 
 async def _asked(stage: Stage) -> bool:

@@ -19,8 +19,10 @@ async def test_the_story_is_lived_and_every_fact_holds(database: Database) -> No
         stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await asyncio.wait_for(process.communicate(), 120)
-    last = json.loads(out.decode().splitlines()[-1])
+    *told, line = out.decode().splitlines()
+    last = json.loads(line)
     assert process.returncode == 0
+    assert "✓ In the thread: Done: 41 payments refunded, €4,375.25 in all." in told
     assert last.pop("clicks") > last["decisions"]
     assert last == {
         "refunds": 41,

@@ -3,9 +3,12 @@
 import io
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import aiohttp
+import psycopg
 import pytest
 
 from bot.sandbox.delivery import sign
@@ -119,3 +122,31 @@ async def test_the_numbers_count_acks_and_the_backlog(
         _, text = await get(stage, "/metrics")
         assert 'vistobueno_ack_seconds_count{kind="event_callback",status="200"} 1.0' in text
         assert "vistobueno_cards_behind 0.0" in text
+
+
+async def test_while_the_database_is_away_the_numbers_are_those_of_the_process(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, NOTHING, work=False) as stage:
+        await post(stage, BODY, signed(stage, BODY))
+        with away(database):
+            status, text = await get(stage, "/metrics")
+        assert status == 200
+        assert "vistobueno_ack_seconds_count" in text
+        assert "vistobueno_cards_behind" not in text
+        assert "vistobueno_cards_behind" in (await get(stage, "/metrics"))[1]
+
+
+@contextmanager
+def away(database: Database) -> Iterator[None]:
+    """The database takes no connection meanwhile, and those that there were are gone."""
+    elsewhere = urlsplit(database.admin_url)._replace(path="/postgres").geturl()
+    with psycopg.connect(elsewhere, autocommit=True) as admin:
+        admin.execute(f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS false")
+        admin.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = %s", [database.name]
+        )
+        try:
+            yield
+        finally:
+            admin.execute(f"ALTER DATABASE {database.name} ALLOW_CONNECTIONS true")

@@ -11,7 +11,7 @@ from time import perf_counter, process_time
 import psycopg
 
 from store.embedded import Embedded, admin_url
-from tests.bench.counters import Counts, count
+from tests.bench.counters import Connection, Counts, count
 from tests.bench.floor import Floor
 from tests.bench.product import Parts, Product, product
 from tests.bench.steps import Spent, Steps
@@ -40,7 +40,7 @@ class Cost:
     """The least and the most of its rounds: far apart, they say that the machine was busy."""
     steps_ms: float
     read_ms: float
-    """What is read between the steps."""
+    """The approval, before it is decided."""
     approval_ms: float
     run_ms: float
     parts_ms: dict[str, float]
@@ -84,7 +84,7 @@ async def measure_cost(server: Embedded, *, rounds: int, n: int, progress: Calla
             floor_counts = await count(
                 admin, partial(asyncio.to_thread, floor.one), floor.connections(), COUNTED
             )
-            ours = [*house.house.db.pool.idle, house.shop.connection]
+            ours: list[Connection] = [*house.house.db.pool.idle, house.shop.connection]
             steps_counts = await count(admin, steps.one, ours, COUNTED)
             run_counts = await count(admin, house.one, ours, COUNTED)
             measured = []

@@ -8,9 +8,9 @@ COST = """\
 One approval, with the database durable, on this machine and under its load of today.
 The floor is 4 statements by hand, through psycopg's pool: INSERT the paused conversation (10 texts of 1 kB),
 UPDATE ... RETURNING it, INSERT the effect, UPDATE to completed.
-The steps, which have the limit, are what the product commits for the same, through its store: save the turn,
-propose, approve, claim, begin the attempt, the effect, record it and keep the run, complete. It also reads
-twice, which the floor does not: the approval before it is decided, the conversation before it goes on.
+The steps, which have the limit, are what the product does for the same, through its store, each committed:
+save the turn, propose, approve, claim, begin the attempt, the effect, record it and keep the run with its
+conversation, complete. Before it approves it also reads the approval; the floor decides without a look.
 The whole way is the product's own code from the model's answer that asks to the last words: the steps, the
 tool measured twice where user code runs, everything frozen, hashed and compared, the model asked again. The
 whole run begins with the person's message, queued and claimed. There is no Slack, publisher or real model.
@@ -39,7 +39,7 @@ def report(cost: Cost, delay: Delay) -> str:
             f"  steps             {cost.steps_ms:7.2f} ms   {_times(steps.median)} the floor"
             f" (rounds: {steps.least:.2f} to {steps.most:.2f})   limit {LIMIT:g}, later {LATER:g}"
             f"   {_verdict(within_limit(cost))}",
-            f"  with what is read {cost.steps_ms + cost.read_ms:7.2f} ms   {_times(reads.median)} the floor"
+            f"  with that look    {cost.steps_ms + cost.read_ms:7.2f} ms   {_times(reads.median)} the floor"
             f" (rounds: {reads.least:.2f} to {reads.most:.2f})",
             f"  the whole way     {cost.approval_ms:7.2f} ms   {_times(ratio.median)} the floor"
             f" (rounds: {ratio.least:.2f} to {ratio.most:.2f})",

@@ -1,8 +1,8 @@
 """The statements of one approval, through the store's own functions and with what the agent would hand them.
 
 This is what the floor is compared with: the same work in the database, without the tool's measurements, the
-model and the checks between the statements, which `tests.bench.product` adds. What is only read on the way
-is timed by itself: the floor reads nothing but what its UPDATE returns.
+model and the checks between the statements, which `tests.bench.product` adds. The approval that is read
+before it is decided is timed by itself: the floor decides without a look.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ LEASE: dict[str, Any] = {"worker": "bench", "lease": 15.0}
 
 @dataclass
 class Spent:
-    """Seconds of one approval: in the steps that are committed, and in what is read between them."""
+    """Seconds of one approval: in its steps, and in what is read before the decision."""
 
     written: float = 0.0
     read: float = 0.0
@@ -78,7 +78,8 @@ class Steps:
         with spent.writing():
             approval_id = await self._pause(claimed, shown)
         await self._decide(approval_id, spent)
-        await self._act(approval_id, spent)
+        with spent.writing():
+            await self._act(approval_id)
         return spent
 
     async def _running(self) -> ClaimedRun:
@@ -141,35 +142,29 @@ class Steps:
             votes = [Vote(MARTA, read.now.isoformat())]
             assert await approvals.approve(self.db, read, MARTA, votes, None)
 
-    async def _act(self, approval_id: str, spent: Spent) -> None:
-        """Claim, begin the attempt, the effect, record it and keep the run, complete it."""
-        with spent.writing():
-            claimed = await calls.claim(self.db, token=approval_id, **LEASE)
-            assert claimed is not None
-            key = await calls.start_attempt(
-                self.db, claimed, key=approval_id, repeatable=True, lease=LEASE["lease"]
-            )
-            assert key is not None
-            self.shop.refund(key)
-            output = {"refunded": 1}
-            result = results.executed(
-                "refund", output, approved_by=[MARTA], executed_input=claimed.call.input
-            )
-            ended = await calls.finish_done(
-                self.db,
-                claimed,
-                result=result.to_json(),
-                outcome={"kind": "executed", "text": None, "output": output, "done": None},
-                output=output,
-                run_token=key,
-                **LEASE,
-            )
-        assert ended is not None and ended.kept
-        with spent.reading():
-            run = await runs.load(self.db, ended.run_id, key)
-        with spent.writing():
-            told = {"role": "user", "content": [result.content]}
-            last = [told, {"role": "assistant", "content": "Refunded."}]
-            assert await runs.complete(
-                self.db, run, body=last, answer="Refunded.", input_tokens=3000, output_tokens=10
-            )
+    async def _act(self, approval_id: str) -> None:
+        """Claim, begin the attempt, the effect, record it and keep the run with all it has, complete it."""
+        claimed = await calls.claim(self.db, token=approval_id, **LEASE)
+        assert claimed is not None
+        key = await calls.start_attempt(
+            self.db, claimed, key=approval_id, repeatable=True, lease=LEASE["lease"]
+        )
+        assert key is not None
+        self.shop.refund(key)
+        output = {"refunded": 1}
+        result = results.executed("refund", output, approved_by=[MARTA], executed_input=claimed.call.input)
+        ended = await calls.finish_done(
+            self.db,
+            claimed,
+            result=result.to_json(),
+            outcome={"kind": "executed", "text": None, "output": output, "done": None},
+            output=output,
+            run_token=key,
+            **LEASE,
+        )
+        assert ended is not None and ended.run is not None
+        told = {"role": "user", "content": [result.content]}
+        last = [told, {"role": "assistant", "content": "Refunded."}]
+        assert await runs.complete(
+            self.db, ended.run, body=last, answer="Refunded.", input_tokens=3000, output_tokens=10
+        )

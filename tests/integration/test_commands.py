@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,7 @@ def cli(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     return run
 
 
-def queue_run(database: OwnDatabase) -> str:
+def queue_run(database: OwnDatabase, task: str = "look at the payments", requester: Actor = LEO) -> str:
     """A run that waits for a worker; its id."""
 
     async def start() -> str:
@@ -64,8 +65,8 @@ def queue_run(database: OwnDatabase) -> str:
                 channel_id="C0SUPPORT",
                 thread_ts="1.1",
                 agent="Refund helper",
-                task="look at the payments",
-                requester=LEO,
+                task=task,
+                requester=requester,
                 source_key="key:1",
             )
             return str(run.id)
@@ -137,6 +138,20 @@ def test_a_run_is_listed_shown_and_cancelled(
     assert cli("runs", "cancel", run_id) == 0
     assert cli("runs", "cancel", run_id) == 1
     assert "cancelled" in capsys.readouterr().err
+
+
+def test_what_people_wrote_gives_the_terminal_no_orders(
+    cli: Cli, database: OwnDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    orders = "hi \x1b[2J\x1b]0;x\x07 \u202e evil"
+    run_id = queue_run(database, orders, replace(LEO, name=orders))
+    assert cli("runs", "list", "--json", DATABASE_URL=database.url) == 0
+    assert json.loads(capsys.readouterr().out)[0]["task"] == orders
+    for words in (("runs", "list"), ("runs", "show", run_id), ("audit", "show", run_id)):
+        assert cli(*words) == 0
+        shown = capsys.readouterr().out
+        assert "evil" in shown
+        assert all(character.isprintable() for line in shown.split("\n") for character in line)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent import sweep as sweeping
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
-from store import audit, calls, cards, runs
+from store import approvals, audit, calls, cards, runs
+from store.errors import DatabaseUnavailable
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY, office
@@ -152,3 +154,77 @@ async def test_a_quiet_house_has_nothing_to_sweep(database: Database, tmp_path: 
         await o.approve(await o.propose())
         await o.work()
         assert await sweep(o.house) == 0
+
+
+def failing_first(whole: Any, fault: Exception) -> Any:
+    """The same function, but with this fault for whatever it is first called with."""
+    seen: list[str] = []
+
+    async def moved(house: Any, row: Any, *more: Any, **values: Any) -> Any:
+        seen.append(row.id)
+        if row.id == seen[0]:
+            raise fault
+        return await whole(house, row, *more, **values)
+
+    return moved
+
+
+async def test_an_approval_that_cannot_be_swept_hides_no_other(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        for number in range(3):
+            await o.start(key=f"ev{number}", thread=f"1.{number}")
+        await o.work()
+        for function, clock in (("escalate", "4 hours 1 second"), ("expire", "24 hours 1 second")):
+            o.shift_clock(clock)
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    approvals, function, failing_first(getattr(approvals, function), KeyError("odd"))
+                )
+                assert await sweep(o.house) == 2
+            assert "odd" in "".join(capsys.readouterr())
+            assert await sweep(o.house) == 1
+
+
+async def test_a_call_that_cannot_be_swept_hides_no_other(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pay_what_is_named = script(step(call("pay", lambda asked: {"bills": asked.text.split()[-1:]})))
+    async with office(database, tmp_path, pay_what_is_named) as o:
+        for bill in ("b1", "b2"):
+            await o.start(f"Pay {bill}", key=bill, thread=f"1.{bill}")
+        await o.work()
+        for asked in await o.all_asked():
+            await o.approve(asked)
+            assert await calls.claim(o.house.db, token=f"dead {asked.id}", worker="w-dead", lease=15)
+        o.shift_clock("16 seconds")
+        with monkeypatch.context() as patch:
+            patch.setattr(sweeping, "_recover", failing_first(sweeping._recover, KeyError("odd")))
+            assert await sweep(o.house) == 1
+        assert await sweep(o.house) == 1
+
+
+async def test_a_step_that_fails_whole_hides_no_other_step(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        await o.propose()
+        o.shift_clock("4 hours 1 second")
+
+        async def fail(*args: Any) -> Any:
+            raise KeyError("odd")
+
+        monkeypatch.setattr(approvals, "due", fail)
+        assert await sweep(o.house) == 1
+
+
+async def test_a_database_that_is_away_ends_the_round(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        await o.propose()
+        o.shift_clock("24 hours 1 second")
+        monkeypatch.setattr(approvals, "expire", failing_first(approvals.expire, DatabaseUnavailable("away")))
+        with pytest.raises(DatabaseUnavailable):
+            await sweep(o.house)

@@ -191,8 +191,22 @@ async def test_a_429_that_will_not_pass_by_waiting_is_refused() -> None:
         answered(content=None),
         answered(content=[{"text": "Hi"}]),
         answered(usage={}),
+        answered(usage={**USAGE, "input_tokens": float("inf")}),
+        http(200, b"[" * 200_000),
     ],
-    ids=["timeout", "dropped", "cut", "html", "empty", "list", "no content", "no type", "no usage"],
+    ids=[
+        "timeout",
+        "dropped",
+        "cut",
+        "html",
+        "empty",
+        "list",
+        "no content",
+        "no type",
+        "no usage",
+        "endless usage",
+        "too deep to read",
+    ],
 )
 async def test_an_answer_that_did_not_arrive_whole_means_busy(reply: bytes | None) -> None:
     error = await error_of(reply, timeout=0.2 if reply is None else 30.0)

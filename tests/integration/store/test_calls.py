@@ -7,6 +7,7 @@ import pytest
 from store import approvals, calls, runs
 from store.engine import Database
 from store.records import ClaimedCall
+from store.statements.executing import FINISH_DONE
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests import databases
 from tests.integration.store.rows import (
@@ -183,7 +184,21 @@ async def test_what_became_of_a_call_is_on_both_rows_and_the_run_goes_on_here(
     run = await the_run(db, claimed.run.id)
     assert (run.status, run.open_calls) == (RunStatus.RUNNING, 0)
     held = await runs.load(db, run.id, "next")
+    assert ended.run == held
     assert await runs.complete(db, held, body=None, answer="Done.", input_tokens=0, output_tokens=0)
+
+
+async def test_what_ran_is_recorded_though_its_conversation_cannot_be_read(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed = await an_attempted_call(db)
+    broken = FINISH_DONE.replace("'runs', (SELECT", "'never', 1 / (r.seq - r.seq), 'runs', (SELECT")
+    assert broken != FINISH_DONE
+    monkeypatch.setattr("store.statements.executing.FINISH_DONE", broken)
+    ended = await calls.finish_done(db, claimed, **ending())
+    assert ended is not None
+    assert (ended.kept, ended.run) == (True, None)
+    assert await statuses(db, claimed) == ("done", "executed")
 
 
 async def test_the_run_stays_put_while_another_call_of_the_turn_is_open(db: Database) -> None:

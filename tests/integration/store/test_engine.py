@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 import psycopg
 import pytest
@@ -239,6 +240,18 @@ async def test_the_first_of_statements_sent_together_is_the_one_that_is_told(db:
 async def test_the_owner_works_under_the_apps_role(database: databases.Database) -> None:
     async with opened(database.owner_url) as db:
         assert await db.role() == "vistobueno_app"
+
+
+async def test_settings_of_the_database_that_statements_do_not_bear_are_not_taken(
+    database: databases.Database,
+) -> None:
+    for setting in ("default_transaction_isolation = 'repeatable read'", "datestyle = 'German'"):
+        execute(database.admin_url, f'ALTER DATABASE "{database.name}" SET {setting}')
+    async with opened(database.url) as db:
+        assert await db.query("SHOW transaction_isolation") == [{"transaction_isolation": "read committed"}]
+        assert await db.query("SELECT to_timestamp(0) AT TIME ZONE 'UTC' AS at") == [
+            {"at": datetime(1970, 1, 1)}  # noqa: DTZ001
+        ]
 
 
 # --- hearing of work ---

@@ -16,6 +16,8 @@ from tests.integration.store.rows import (
     a_claimed_call,
     an_allowed_call,
     an_approved_one,
+    an_attempted_call,
+    approve,
     attempt,
     cancel,
     claim_allowed,
@@ -23,6 +25,7 @@ from tests.integration.store.rows import (
     ending,
     expire,
     mark_unknown,
+    pending_approvals,
     release,
     settle,
     shift_clock,
@@ -52,6 +55,19 @@ async def test_of_two_calls_on_one_item_the_second_waits_until_the_first_has_end
     await calls.finish_done(db, first, **ending())
     assert await claim_call(db) is not None
     assert await held(db) == ["b2", "b3"]
+
+
+async def test_a_call_that_waits_for_an_item_does_not_hold_up_the_next_of_its_run(db: Database) -> None:
+    unknown = await an_attempted_call(db, repeatable=False)
+    await mark_unknown(db, unknown)
+    stuck, free = await pending_approvals(db, [["b1"], ["b9"]])
+    for approval in (stuck, free):
+        assert await approve(db, approval)
+    claimed = await claim_call(db)
+    assert claimed is not None
+    assert claimed.approval is not None
+    assert claimed.approval.id == free.id
+    assert await claim_call(db) is None
 
 
 @pytest.mark.parametrize("end", ["finish_failed", "supersede"])

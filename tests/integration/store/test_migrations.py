@@ -117,6 +117,15 @@ async def test_a_database_of_another_version_says_what_to_run(database: Clone) -
         await checked(database.url)
 
 
+async def test_a_database_that_is_too_old_to_be_migrated_says_so(database: Clone) -> None:
+    execute(database.owner_url, "UPDATE alembic_version SET version_num = '0001'")
+    for refused in (checked(database.url), migrate(database.owner_url)):
+        with pytest.raises(
+            NotMigrated, match=r"version 0001 .*: it is from before the first release; use an"
+        ):
+            await refused
+
+
 async def test_a_statement_on_a_database_without_tables_says_what_to_run(
     empty_database: Clone,
 ) -> None:

@@ -95,3 +95,22 @@ async def test_a_call_while_working_is_one_more_round() -> None:
     await asyncio.sleep(0)
     serving.cancel()
     assert len(rounds) == 2
+
+
+async def test_a_round_that_ends_with_a_fault_is_logged_and_the_next_call_is_heard(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wake, rounds, second = Wake(), [], asyncio.Event()
+
+    async def work() -> None:
+        rounds.append(1)
+        if len(rounds) == 1:
+            wake.call()
+            raise ValueError("broken")
+        second.set()
+
+    serving = asyncio.create_task(wake.serve(work))
+    wake.call()
+    await asyncio.wait_for(second.wait(), 5)
+    serving.cancel()
+    assert "broken" in "".join(capsys.readouterr())

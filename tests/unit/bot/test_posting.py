@@ -1,4 +1,4 @@
-"""A message that Slack refuses because of its blocks is sent in a plainer form."""
+"""A message that cannot be made, or whose blocks Slack refuses, is sent in a plainer form."""
 
 from typing import Any, cast
 
@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.blocks.bounded import Message
-from bot.posting import first_accepted
+from bot.posting import Fault, first_accepted
 
 FORMS = [lambda: Message("full", ()), lambda: Message("plainer", ()), lambda: Message("plain", ())]
 
@@ -52,3 +52,33 @@ async def test_another_refusal_is_not_met_with_another_form() -> None:
     with pytest.raises(SlackApiError):
         await first_accepted(slack, FORMS)
     assert slack.sent == ["full"]
+
+
+def broken() -> Message:
+    """A form that cannot be made."""
+    raise ValueError("no such colour")
+
+
+async def test_a_form_that_cannot_be_made_gives_way_to_the_next_and_the_log_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert await first_accepted(Refusing(), [broken, *FORMS]) == "full"
+    assert await first_accepted(Refusing("invalid_blocks"), [FORMS[0], broken, FORMS[2]]) == "plain"
+    assert "no such colour" in "".join(capsys.readouterr())
+
+
+async def test_when_no_form_can_be_made_the_fault_is_raised_and_nothing_is_sent() -> None:
+    slack = Refusing()
+    with pytest.raises(ValueError, match="no such colour"):
+        await first_accepted(slack, [broken, broken])
+    assert slack.sent == []
+
+
+async def test_when_the_only_form_that_can_be_made_is_refused_the_refusal_is_raised() -> None:
+    with pytest.raises(SlackApiError):
+        await first_accepted(Refusing("invalid_blocks"), [FORMS[0], broken])
+
+
+def test_a_fault_of_ours_is_not_called_a_silence_of_slack() -> None:
+    assert Fault.of(ValueError("x")).code == "a fault of the bot's own (ValueError)"
+    assert Fault.of(TimeoutError()).code == "no answer from Slack (TimeoutError)"

@@ -106,11 +106,11 @@ CREATE TABLE runs (
 	CONSTRAINT fk_runs_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
 )
 ;;
+CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
+;;
 CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
 ;;
 CREATE INDEX ix_runs_running ON runs (id) WHERE status = 'running'
-;;
-CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
 ;;
 CREATE TABLE notices (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -229,7 +229,7 @@ CREATE TABLE approvals (
 	CONSTRAINT ck_approvals_attempted_is_not_forgotten CHECK (NOT (attempted AND status = ANY ('{cancelled,expired,pending,rejected,superseded}'::approval_status[]))), 
 	CONSTRAINT ck_approvals_attempted CHECK (attempted OR NOT status = ANY ('{executed,failed,unknown}'::approval_status[])), 
 	CONSTRAINT ck_approvals_seven_days CHECK (expires_at <= created_at + interval '7 days'), 
-	CONSTRAINT ck_approvals_claim_by CHECK (claim_by IS NOT NULL OR NOT status = ANY ('{approved,executing}'::approval_status[])), 
+	CONSTRAINT ck_approvals_claim_by CHECK (num_nulls(decided_at, claim_by) = 0 OR NOT status = ANY ('{approved,executing}'::approval_status[])), 
 	CONSTRAINT ck_approvals_claimed_within_a_day CHECK (claim_by <= decided_at + interval '24 hours'), 
 	CONSTRAINT fk_approvals_call_id FOREIGN KEY(call_id) REFERENCES calls (id), 
 	CONSTRAINT fk_approvals_run_id FOREIGN KEY(run_id) REFERENCES runs (id), 
@@ -237,19 +237,19 @@ CREATE TABLE approvals (
 	CONSTRAINT fk_approvals_replaces FOREIGN KEY(replaces) REFERENCES approvals (id)
 )
 ;;
-CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
+CREATE INDEX ix_approvals_run_id ON approvals (run_id)
 ;;
 CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
 ;;
-CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
+CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
 ;;
-CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
+CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
+;;
+CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
 ;;
 CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
 ;;
-CREATE INDEX ix_approvals_run_id ON approvals (run_id)
-;;
-CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
+CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
 ;;
 CREATE TABLE held_items (
 	effect TEXT NOT NULL, 
