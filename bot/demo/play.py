@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import typer
 
+from agent.legible import visible
 from agent.tools.shop.seed import fail_three_overnight
 from bot.demo.child import Child
 from bot.demo.errors import DemoFailed
@@ -82,7 +83,7 @@ class Story:
         await self.approve_twice_and_redeliver(second)
         words = (await self.run_completed()).splitlines()[0]
         await self.said_in(asked, words, "the agent's last words")
-        self.tell(f"In the thread: {words}")
+        self.tell(f"In the thread: {visible(words)}")
 
     async def end(self) -> None:
         """Stop the app."""
