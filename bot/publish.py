@@ -182,11 +182,13 @@ class SlackPublisher:
 
     async def links(self, approval_ids: Iterable[str]) -> Mapping[str, str]:
         """Permalinks of the approvals' cards in channels, of those that are posted."""
+        asked = list(approval_ids)
+        if not asked:
+            return {}
         found: dict[str, str] = {}
-        for approval_id in approval_ids:
-            for copy in await cards.of_approval(self._house.db, approval_id):
-                if copy.user_id is None and copy.channel_id is not None and copy.ts is not None:
-                    found.setdefault(approval_id, message_link(self._team, copy.channel_id, copy.ts))
+        for copy in await cards.of_approvals(self._house.db, asked):
+            if copy.user_id is None and copy.channel_id is not None and copy.ts is not None:
+                found.setdefault(copy.approval_id, message_link(self._team, copy.channel_id, copy.ts))
         return found
 
     async def _publish_notice(self, claimed: Notice) -> bool:

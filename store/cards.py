@@ -1,5 +1,7 @@
 """Cards: copies of an approval in Slack, each with the version it shows and the version it should show."""
 
+from collections.abc import Collection
+
 from store import rows
 from store.engine import Database
 from store.records import Card
@@ -104,8 +106,14 @@ SELECT id FROM taken UNION ALL SELECT id FROM added""",
 
 async def of_approval(db: Database, approval_id: str) -> list[Card]:
     """Every copy, the oldest first."""
+    return await of_approvals(db, [approval_id])
+
+
+async def of_approvals(db: Database, approval_ids: Collection[str]) -> list[Card]:
+    """Every copy of these, the oldest first."""
     found = await db.query(
-        f"SELECT {rows.CARD} FROM cards k WHERE k.approval_id = %s ORDER BY k.created_at, k.id", [approval_id]
+        f"SELECT {rows.CARD} FROM cards k WHERE k.approval_id = ANY(%s) ORDER BY k.created_at, k.id",
+        [list(approval_ids)],
     )
     return [rows.card(row) for row in found]
 
