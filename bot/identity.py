@@ -69,11 +69,6 @@ class Directory:
             return Nobody(team_id, user_id, "unknown")
         return self._judged(user)
 
-    async def colleague_name(self, team_id: str, user_id: str) -> str:
-        """A name to show for somebody, as fresh as the table has it; the user id when it has none."""
-        user = await directory.read_user(self._db, team_id, user_id)
-        return user.name if user is not None else user_id
-
     def _judged(self, user: DirectoryUser) -> Person | Nobody:
         why = _why_not(user)
         if why is not None:

@@ -104,11 +104,6 @@ SELECT id FROM taken UNION ALL SELECT id FROM added""",
     return row is not None
 
 
-async def of_approval(db: Database, approval_id: str) -> list[Card]:
-    """Every copy, the oldest first."""
-    return await of_approvals(db, [approval_id])
-
-
 async def of_approvals(db: Database, approval_ids: Collection[str]) -> list[Card]:
     """Every copy of these, the oldest first."""
     found = await db.query(

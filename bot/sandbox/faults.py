@@ -28,11 +28,6 @@ class Fault:
         return cls("http", status=status)
 
     @classmethod
-    def after_http(cls, status: int = 500) -> "Fault":
-        """A server error although the call was performed."""
-        return cls("http", performed=True, status=status)
-
-    @classmethod
     def rate_limited(cls, retry_after: int = 1) -> "Fault":
         """429 with `Retry-After` in seconds; nothing is done."""
         return cls("rate_limited", status=429, retry_after=retry_after)

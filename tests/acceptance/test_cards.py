@@ -161,12 +161,12 @@ async def lose_card(stage: Stage) -> None:
 
 async def _recorded(stage: Stage) -> Card | None:
     """The card, once the database knows where it is."""
-    found = await cards.of_approval(stage.db, (await stage.approval()).id)
+    found = await cards.of_approvals(stage.db, [(await stage.approval()).id])
     return next((card for card in found if card.ts is not None), None)
 
 
 async def _failed(stage: Stage) -> bool:
-    waiting = await cards.of_approval(stage.db, (await stage.approval()).id) if await _asked(stage) else []
+    waiting = await cards.of_approvals(stage.db, [(await stage.approval()).id]) if await _asked(stage) else []
     return any(card.failures > 0 for card in waiting)
 
 

@@ -59,7 +59,7 @@ async def test_an_escalation_sends_a_copy_of_the_card_to_each_person(
         o.shift_clock("4 hours 1 second")
         await sweep(o.house)
         await sweep(o.house)
-        copies = await cards.of_approval(o.house.db, asked.id)
+        copies = await cards.of_approvals(o.house.db, [asked.id])
         assert [(card.channel_id, card.user_id) for card in copies] == [
             ("C0APPROVALS", None),
             (None, "U0ANA"),

@@ -57,7 +57,7 @@ async def test_a_new_card_is_to_be_posted_and_then_is_not_behind(db: Database) -
     assert (card.ts, card.shown_version, card.wanted_version) == (None, 0, 1)
     assert await behind(db) is None
     assert await cards.count_behind(db) == 0
-    (kept,) = await cards.of_approval(db, card.approval_id)
+    (kept,) = await cards.of_approvals(db, [card.approval_id])
     assert (kept.ts, kept.channel_id, kept.shown_version) == ("5.5", "C0APPROVALS", 1)
 
 
@@ -94,7 +94,7 @@ async def test_a_publisher_that_lost_its_card_writes_nothing(
     assert not await cards.posted(db, lost, "lost", channel_id="C", ts="5.5", version=1)
     await cards.failed(db, lost.id, "lost", error="x", retry_in=1)
     await cards.lost(db, lost.id, "lost")
-    (card,) = await cards.of_approval(db, lost.approval_id)
+    (card,) = await cards.of_approvals(db, [lost.approval_id])
     assert (card.ts, card.failures, card.token) == (None, 0, "held")
 
 
@@ -139,7 +139,7 @@ async def test_a_message_whose_posting_was_not_confirmed_becomes_the_copy_that_i
         True,
     ]
     assert not await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts="6.6", version=1)
-    (copy,) = await cards.of_approval(db, approval.id)
+    (copy,) = await cards.of_approvals(db, [approval.id])
     assert (copy.id, copy.ts, copy.shown_version) == (card.id, "5.5", 0)
 
 
@@ -148,7 +148,7 @@ async def test_a_second_message_of_an_approval_becomes_a_copy_of_its_own_once(db
     assert not await adopt(db, card.approval_id, "5.5")
     adopted = await asyncio.gather(*(adopt(db, card.approval_id, "6.6") for _ in range(6)))
     assert sum(adopted) == 1
-    assert sorted(str(c.ts) for c in await cards.of_approval(db, card.approval_id)) == ["5.5", "6.6"]
+    assert sorted(str(c.ts) for c in await cards.of_approvals(db, [card.approval_id])) == ["5.5", "6.6"]
 
 
 async def test_a_message_is_adopted_and_posted_at_once_without_an_error(db: Database) -> None:
@@ -161,7 +161,7 @@ async def test_a_message_is_adopted_and_posted_at_once_without_an_error(db: Data
             adopt(db, approval.id, ts),
             cards.posted(db, card, "t", channel_id="C0APPROVALS", ts=ts, version=1),
         )
-        assert [c.ts for c in await cards.of_approval(db, approval.id)] == [ts]
+        assert [c.ts for c in await cards.of_approvals(db, [approval.id])] == [ts]
         while (late := await behind(db)) is not None:
             await cards.posted(db, late, "t", channel_id="C0APPROVALS", ts=str(late.ts), version=1)
 

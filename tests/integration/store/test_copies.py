@@ -27,7 +27,7 @@ async def test_a_message_that_nobody_heard_of_takes_the_place_of_the_card_to_be_
     posting = await claimed(db)
     assert await adopt(db, approval.id, "1.1")
     assert not await cards.posted(db, posting, "t", channel_id="C0APPROVALS", ts="1.1", version=1)
-    [card] = await cards.of_approval(db, approval.id)
+    [card] = await cards.of_approvals(db, [approval.id])
     assert (card.ts, card.shown_version) == ("1.1", 0)
 
 
@@ -37,7 +37,7 @@ async def test_a_further_message_becomes_a_copy_once(db: Database) -> None:
     assert not await adopt(db, approval.id, "1.1")
     assert await adopt(db, approval.id, "1.2")
     assert not await adopt(db, approval.id, "1.2")
-    assert {card.ts for card in await cards.of_approval(db, approval.id)} == {"1.1", "1.2"}
+    assert {card.ts for card in await cards.of_approvals(db, [approval.id])} == {"1.1", "1.2"}
 
 
 async def test_a_message_of_no_approval_is_not_adopted(db: Database) -> None:
@@ -53,7 +53,7 @@ async def test_a_message_that_is_gone_is_not_adopted_from_a_late_click_on_it(db:
     assert not await adopt(db, approval.id, "1.1")
     assert await cards.posted(db, posting, "t", channel_id="C0APPROVALS", ts="1.2", version=2)
     assert not await adopt(db, approval.id, "1.1")
-    assert [card.ts for card in await cards.of_approval(db, approval.id)] == ["1.2"]
+    assert [card.ts for card in await cards.of_approvals(db, [approval.id])] == ["1.2"]
 
 
 async def test_a_copy_that_is_gone_is_posted_again_only_if_it_was_the_last(db: Database) -> None:
