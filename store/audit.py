@@ -49,14 +49,10 @@ async def append(
     data: Json = None,
 ) -> None:
     """Record something that changed nothing, such as a refused click."""
-    event = {
-        "kind": kind,
-        "actor": actor.to_json(),
-        "approval": approval_id,
-        "call": call_id,
-        "data": data or {},
-    }
-    await db.query("SELECT audit_append(%s, %s::jsonb)", [run_id, dump([event])])
+    await db.query(
+        "SELECT audit_append(%s, %s, %s::jsonb, %s, %s, %s::jsonb)",
+        [run_id, kind, dump(actor.to_json()), approval_id, call_id, dump(data or {})],
+    )
 
 
 async def of(db: Database, subject: str) -> list[AuditEvent]:

@@ -13,45 +13,43 @@ APP_ROLE = "vistobueno_app"
 CLOCK = "CREATE FUNCTION house_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT now()'"
 
 # An event's payload (actor, data) enters the chain only through a salted hash, so that it can be redacted.
+# What is hashed is one line for each part, and no part has a line break: one that got one would add a line.
 # STABLE, as what it calls is: only then does PostgreSQL put its body in the place of a call.
 PAYLOAD_HASH = """CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(salt || convert_to(jsonb_build_object('actor', actor, 'data', data)::text, 'UTF8'))
+  SELECT sha256(salt || convert_to(concat(actor, E'\\n', data), 'UTF8'))
 $$"""
 
-# The time is hashed as an epoch: a timestamptz in jsonb is printed in the session's time zone.
+# The time is hashed as an epoch: a timestamptz is printed in the session's time zone.
 EVENT_HASH = """CREATE FUNCTION audit_event_hash(
   previous bytea, run_id text, seq int, at timestamptz, kind text, approval_id text, call_id text,
   payload_hash bytea) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(previous || convert_to(jsonb_build_object(
-    'run', run_id, 'seq', seq, 'at', extract(epoch FROM at), 'kind', kind, 'approval', approval_id,
-    'call', call_id, 'payload', encode(payload_hash, 'hex'))::text, 'UTF8'))
+  SELECT sha256(previous || payload_hash || convert_to(concat_ws(E'\\n', run_id, seq,
+    extract(epoch FROM at), kind, quote_nullable(approval_id), quote_nullable(call_id)), 'UTF8'))
 $$"""
 
-# p_events: [{"kind", "actor", "approval", "call", "data"}]. Locks the head: events of a run come one by one.
+# Locks the head: events of a run come one by one.
 # Temporary tables are looked at last, or their maker could have the events written there.
-APPEND = """CREATE FUNCTION audit_append(p_run text, p_events jsonb) RETURNS int
+APPEND = """CREATE FUNCTION audit_append(
+  p_run text, p_kind text, p_actor jsonb, p_approval text, p_call text, p_data jsonb) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  e jsonb; v_seq int; v_hash bytea; v_salt bytea; v_payload bytea;
+  v_salt bytea := uuid_send(gen_random_uuid());
+  v_payload bytea := audit_payload_hash(v_salt, p_actor, p_data);
+  v_seq int;
+  v_hash bytea;
 BEGIN
-  FOR i IN 0 .. jsonb_array_length(p_events) - 1 LOOP
-    e := p_events->i;
-    v_salt := uuid_send(gen_random_uuid());
-    v_payload := audit_payload_hash(v_salt, e->'actor', e->'data');
-    LOOP
-      UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
-          h.hash, p_run, h.seq + 1, house_now(), e->>'kind', e->>'approval', e->>'call', v_payload)
-       WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
-      EXIT WHEN FOUND;
-      INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
-    END LOOP;
-    INSERT INTO audit_events
-      (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
-    VALUES (p_run, v_seq, house_now(), e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
-            v_payload, v_hash);
+  LOOP
+    UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
+        h.hash, p_run, h.seq + 1, house_now(), p_kind, p_approval, p_call, v_payload)
+     WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
+    EXIT WHEN FOUND;
+    INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
   END LOOP;
+  INSERT INTO audit_events
+    (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
+  VALUES (p_run, v_seq, house_now(), p_kind, p_approval, p_call, p_actor, p_data, v_salt, v_payload, v_hash);
   RETURN v_seq;
 END $$"""
 
@@ -62,9 +60,8 @@ BEGIN
   UPDATE audit_events SET actor = NULL, data = NULL, salt = NULL
    WHERE run_id = p_run AND seq = p_seq AND salt IS NOT NULL AND kind <> 'audit.redacted';
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM audit_append(p_run, jsonb_build_array(jsonb_build_object(
-    'kind', 'audit.redacted', 'actor', p_actor,
-    'data', jsonb_build_object('seq', p_seq, 'reason', p_reason))));
+  PERFORM audit_append(p_run, 'audit.redacted', p_actor, NULL, NULL,
+                       jsonb_build_object('seq', p_seq, 'reason', p_reason));
   RETURN true;
 END $$"""
 
@@ -86,12 +83,14 @@ BEGIN
   RAISE EXCEPTION 'audit events are append-only: % is refused', TG_OP USING ERRCODE = 'VB002';
 END $$"""
 
-PROTECT_HEADS = f"""CREATE FUNCTION audit_heads_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+# Called in every step, so without a pattern; a head that is wrong all the same is found when it is verified.
+PROTECT_HEADS = """CREATE FUNCTION audit_heads_refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE v_stack text;
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     GET DIAGNOSTICS v_stack = PG_CONTEXT;
-    IF v_stack ~ '{_STACK}audit_append\\(text,jsonb\\)' AND NEW.run_id = OLD.run_id AND NEW.seq >= OLD.seq
+    IF strpos(v_stack, 'audit_append(text,text,jsonb,text,text,jsonb)') > 0
+       AND NEW.run_id = OLD.run_id AND NEW.seq >= OLD.seq
     THEN RETURN NEW; END IF;
   END IF;
   RAISE EXCEPTION 'audit heads only advance: % is refused', TG_OP USING ERRCODE = 'VB002';
@@ -134,14 +133,17 @@ ADDED_TO_BY_APP = frozenset({"revisions", "decisions"})
 EMPTIED_BY_APP = frozenset({"held_items", "directory_groups", "directory_members", "answered_clicks"})
 
 
+_APPEND = "audit_append(text, text, jsonb, text, text, jsonb)"
+
+
 def grants(tables: Iterable[str]) -> tuple[str, ...]:
     """What the app's role may do with our tables: the record is written by `audit_append` only."""
     return (
         f"GRANT USAGE ON SCHEMA public TO {APP_ROLE}",
         *(f"GRANT {_rights(table)} ON {table} TO {APP_ROLE}" for table in sorted(tables)),
         "REVOKE EXECUTE ON FUNCTION audit_redact(text, int, jsonb, text) FROM PUBLIC",
-        "REVOKE EXECUTE ON FUNCTION audit_append(text, jsonb) FROM PUBLIC",
-        f"GRANT EXECUTE ON FUNCTION audit_append(text, jsonb) TO {APP_ROLE}",
+        f"REVOKE EXECUTE ON FUNCTION {_APPEND} FROM PUBLIC",
+        f"GRANT EXECUTE ON FUNCTION {_APPEND} TO {APP_ROLE}",
     )
 
 

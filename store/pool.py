@@ -35,23 +35,37 @@ class Pool:
 
         Raises DatabaseUnavailable when all stay lent, and what `connect` raises.
         """
-        await self._enter()
-        self.lent += 1
+        connection = await self.take()
         try:
-            connection = await self._take()
-            try:
-                yield connection
-            finally:
-                await self._give_back(connection)
+            yield connection
         finally:
-            self.lent -= 1
-            self._room.release()
+            await self.give_back(connection)
 
     async def close(self) -> None:
         """Close what is idle now, and what is lent when it comes back."""
         self._closed = True
         while self.idle:
             await self.idle.pop().close()
+
+    async def take(self) -> Connection:
+        """What `lend` begins with, for who cannot afford a block; raises the same."""
+        await self._enter()
+        self.lent += 1
+        try:
+            return await self._live()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def give_back(self, connection: Connection) -> None:
+        """What `lend` ends with: must follow `take`, whatever comes between."""
+        try:
+            if self._closed:
+                await connection.close()
+            else:
+                self.idle.append(connection)
+        finally:
+            self._leave()
 
     async def _enter(self) -> None:
         if not self._room.locked():  # then it does not wait
@@ -65,7 +79,11 @@ class Pool:
                 "All of this process's connections to PostgreSQL are busy: try again in a moment."
             ) from error
 
-    async def _take(self) -> Connection:
+    def _leave(self) -> None:
+        self.lent -= 1
+        self._room.release()
+
+    async def _live(self) -> Connection:
         while self.idle:
             connection = self.idle.pop()
             if not is_stale(connection):
@@ -73,19 +91,13 @@ class Pool:
             await connection.close()
         return await self._connect()
 
-    async def _give_back(self, connection: Connection) -> None:
-        if self._closed:
-            await connection.close()
-        else:
-            self.idle.append(connection)
-
 
 def is_stale(connection: Connection) -> bool:
     """Whether a connection was left busy, or closed by the server: then its socket can be read."""
     if connection.closed or connection.broken:
         return True
     socket = select.poll()  # not select(), which takes no file number above 1,023
-    socket.register(connection.fileno(), select.POLLIN)
+    socket.register(connection.pgconn.socket, select.POLLIN)
     try:
         while socket.poll(0):  # first the server's goodbye, then the end of the stream
             connection.pgconn.consume_input()

@@ -67,7 +67,8 @@ def claimed_from(approval: str = "approvals") -> str:
 _UP_TO_IT = "o.conversation_id = r.conversation_id AND o.seq <= r.seq"
 # What a run `r` goes on from: its conversation up to it, each run with the calls that no message has yet.
 HISTORY = f"""json_build_object(
-    'runs', (SELECT json_agg(o ORDER BY o.seq) FROM runs o WHERE {_UP_TO_IT}),
+    'earlier', (SELECT json_agg(o ORDER BY o.seq) FROM runs o
+                 WHERE o.conversation_id = r.conversation_id AND o.seq < r.seq),
     'turns', (SELECT json_agg(m ORDER BY o.seq, m.seq)
                 FROM runs o JOIN messages m ON m.run_id = o.id WHERE {_UP_TO_IT}),
     'calls', (SELECT json_agg(c ORDER BY o.seq, c.position)
@@ -141,12 +142,12 @@ def claimed(row: Row, token: str) -> ClaimedCall:
 def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
     """A row with a run as JSON, its conversation's columns, and HISTORY, read before `ended` was."""
     own, history = run(row["run"]), row["history"]
-    runs, calls = [run(r) for r in history["runs"]], [call(c) for c in history["calls"] or ()]
+    calls = [call(c) for c in history["calls"] or ()]
     return ClaimedRun(
         own,
         Conversation(own.conversation_id, row["team_id"], row["channel_id"], row["thread_ts"]),
         token,
-        tuple(own if r.id == own.id else r for r in runs),
+        (*(run(r) for r in history["earlier"] or ()), own),
         tuple(turn(t) for t in history["turns"] or ()),
         tuple(ended if ended is not None and c.id == ended.id else c for c in calls),
         tuple(veto(v) for v in history["vetoes"] or ()),

@@ -203,48 +203,46 @@ async def propose(
     return row is not None
 
 
-async def _close(db: Database, statement: str, claimed: ClaimedRun, **values: Any) -> bool:
-    params = {
-        "run": claimed.run.id,
-        "token": claimed.token,
-        "body": None,
-        "answer": None,
-        "error": None,
-        "cancelled": None,
-        "input_tokens": 0,
-        "output_tokens": 0,
-        "state_version": STATE_VERSION,
-        "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
-    }
-    return await db.one(statement, params | values) is not None
-
-
 async def complete(
     db: Database,
     claimed: ClaimedRun,
     *,
-    body: Sequence[Json] | None,
+    body: Sequence[Json],
     answer: str,
     input_tokens: int,
     output_tokens: int,
     exhausted: bool = False,
 ) -> bool:
-    """The run ends with the model's last words; False: it is no longer this worker's."""
-    return await _close(
-        db,
+    """The run ends with the model's last words; False: it is no longer this worker's, or a call is open."""
+    row = await db.one(
         sql.EXHAUST_RUN if exhausted else sql.COMPLETE_RUN,
-        claimed,
-        body=dump(None if body is None else list(body)),
-        answer=text(answer),
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
+        {
+            "run": claimed.run.id,
+            "token": claimed.token,
+            "body": dump(list(body)),
+            "answer": text(answer),
+            "input_tokens": input_tokens,
+            "output_tokens": output_tokens,
+            "state_version": STATE_VERSION,
+            "actor": dump(Actor("model", name=claimed.run.agent).to_json()),
+        },
     )
+    return row is not None
 
 
 async def fail(db: Database, claimed: ClaimedRun, error: str, cancelled: Json) -> bool:
     """The run ends without an answer; `cancelled` is the result of its calls that were not begun."""
-    actor = dump(SYSTEM.to_json())
-    return await _close(db, sql.FAIL_RUN, claimed, error=text(error), cancelled=dump(cancelled), actor=actor)
+    row = await db.one(
+        sql.FAIL_RUN,
+        {
+            "run": claimed.run.id,
+            "token": claimed.token,
+            "error": text(error),
+            "cancelled": dump(cancelled),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
 
 
 async def requeue(db: Database, claimed: ClaimedRun, *, seconds: float, why: str, fault: bool) -> bool:

@@ -116,6 +116,7 @@ _RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id =
 def _end_call(call_status: str, approval_status: str, guard: str, kind: str) -> str:
     """The call has its result: recorded under the claim's token, and the run goes on with this worker.
 
+    What a repeat with the same key would bring again need not wait for the disk.
     %(history)s: with all that it goes on from, as it was before; what changed is in the run and the call.
     """
     return f"""
@@ -140,7 +141,7 @@ notice AS (
 SELECT to_json(r) AS run, r.kept, n.team_id, n.channel_id, n.thread_ts, to_json(call) AS ended,
        CASE WHEN r.kept AND %(history)s THEN {rows.HISTORY} END AS history,
        {record("call.run_id", event(f"'{kind}'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
-       {NOTIFY}
+       {NOTIFY}, CASE WHEN call.repeatable THEN {LATER_ON_DISK} END
   FROM call JOIN run r ON r.id = call.run_id JOIN conversations n ON n.id = r.conversation_id
        LEFT JOIN approval ON true"""
 

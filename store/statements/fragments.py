@@ -53,16 +53,13 @@ NOTIFY = f"pg_notify('{CHANNEL}', '')"
 
 
 def event(kind: str, data: str = "'{}'::jsonb", approval: str = "NULL", call: str = "NULL") -> str:
-    """One event of the record as jsonb; `kind`, `data`, `approval` and `call` are SQL expressions."""
-    return (
-        f"jsonb_build_object('kind', {kind}, 'actor', %(actor)s::jsonb, 'approval', {approval},"
-        f" 'call', {call}, 'data', {data})"
-    )
+    """One event of the record; `kind`, `data`, `approval` and `call` are SQL expressions."""
+    return f"{kind}, %(actor)s::jsonb, {approval}, {call}, {data}"
 
 
 def record(run: str, *events: str) -> str:
     """Append the events to the chain of `run`: the last thing a statement does, because it locks the head."""
-    return f"audit_append({run}, jsonb_build_array({', '.join(events)}))"
+    return ", ".join(f"audit_append({run}, {event})" for event in events)
 
 
 def close_in_run(call: str = "call", keep: bool = False) -> str:

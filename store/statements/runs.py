@@ -122,7 +122,7 @@ call AS (
   UPDATE calls c SET status = o.status, result = o.result, effect = coalesce(o.effect, c.effect),
          measured = o.measured, items = coalesce(o.items, '{{}}'),
          ended_at = CASE WHEN o.result IS NULL THEN NULL ELSE house_now() END
-    FROM run, outcome o WHERE c.id = o.id),
+    FROM run, outcome o WHERE c.run_id = %(run)s AND c.id = o.id),
 {ASKED},
 approval AS (
   INSERT INTO approvals (id, call_id, run_id, conversation_id, status, tool, effect, agent, requester_team,
@@ -137,44 +137,61 @@ notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT n.dedupe_key, run.conversation_id, n.kind, n.data
     FROM run, jsonb_to_recordset(%(notices)s::jsonb) AS n(dedupe_key text, kind text, data jsonb))
-SELECT run.id, audit_append(run.id, %(events)s::jsonb), {NOTIFY}, {LATER_ON_DISK} FROM run"""
+SELECT run.id, {NOTIFY}, {LATER_ON_DISK},
+       (SELECT count(audit_append(run.id, e->>'kind', e->'actor', e->>'approval', e->>'call', e->'data'))
+          FROM jsonb_array_elements(%(events)s::jsonb) AS e)
+  FROM run"""
 
 
-def _close_run(status: str) -> str:
-    """The run ends: its last words, what it leaves undone is cancelled, and its thread is told."""
+def _told(status: str) -> str:
+    """The end of a statement that ends a `run`: its thread hears of it, and it is on the record."""
+    return f"""notice AS (
+  INSERT INTO notices (dedupe_key, conversation_id, kind, data)
+  SELECT '{status}:' || id || ':' || extract(epoch FROM house_now()), conversation_id, 'run_{status}',
+         jsonb_build_object('run_id', id, 'text', answer, 'error', error)
+    FROM run ON CONFLICT (dedupe_key) DO NOTHING)
+SELECT run.id,
+       {record("run.id", event(f"'run.{status}'", "jsonb_build_object('error', error)"))},
+       {NOTIFY}, {LATER_ON_DISK}
+  FROM run"""
+
+
+_ENDED = "token = NULL, lease_until = NULL, ended_at = house_now()"
+_HELD_BY_TOKEN = "r.id = %(run)s AND r.status = 'running' AND r.token = %(token)s"
+
+
+def _answer_run(status: str) -> str:
+    """The run ends with the model's last words, of which there are none while a call is open."""
     return f"""
+WITH run AS (
+  UPDATE runs r SET status = '{status}', {_ENDED}, turn = r.turn + 1, steps = r.steps + 1,
+         input_tokens = r.input_tokens + %(input_tokens)s,
+         output_tokens = r.output_tokens + %(output_tokens)s, answer = %(answer)s
+   WHERE {_HELD_BY_TOKEN} AND r.open_calls = 0
+  RETURNING r.id, r.conversation_id, r.turn, r.answer, r.error),
+message AS (
+  INSERT INTO messages (run_id, seq, body, state_version)
+  SELECT id, turn, %(body)s::json, %(state_version)s FROM run),
+{_told(status)}"""
+
+
+COMPLETE_RUN, EXHAUST_RUN = _answer_run("completed"), _answer_run("exhausted")
+
+# The run ends without an answer, and what it leaves undone is cancelled.
+FAIL_RUN = f"""
 WITH left_over AS (
   SELECT c.id FROM calls c
    WHERE c.run_id = %(run)s AND c.status IN ('proposed', 'allowed') AND c.attempts = 0
    ORDER BY c.id FOR NO KEY UPDATE),
 run AS (
-  UPDATE runs r SET status = '{status}', token = NULL, lease_until = NULL, ended_at = house_now(),
-         turn = r.turn + CASE WHEN %(body)s::json IS NULL THEN 0 ELSE 1 END,
-         steps = r.steps + CASE WHEN %(body)s::json IS NULL THEN 0 ELSE 1 END,
-         open_calls = r.open_calls - (SELECT count(*) FROM left_over),
-         input_tokens = r.input_tokens + %(input_tokens)s,
-         output_tokens = r.output_tokens + %(output_tokens)s,
-         answer = %(answer)s, error = %(error)s
-   WHERE r.id = %(run)s AND r.status = 'running' AND r.token = %(token)s
-  RETURNING r.id, r.conversation_id, r.turn),
+  UPDATE runs r SET status = 'failed', {_ENDED},
+         open_calls = r.open_calls - (SELECT count(*) FROM left_over), error = %(error)s
+   WHERE {_HELD_BY_TOKEN}
+  RETURNING r.id, r.conversation_id, r.answer, r.error),
 call AS (
   UPDATE calls c SET status = 'cancelled', result = {CANCELLED_RESULT}, ended_at = house_now()
     FROM run, left_over WHERE c.id = left_over.id),
-message AS (
-  INSERT INTO messages (run_id, seq, body, state_version)
-  SELECT id, turn, %(body)s::json, %(state_version)s FROM run WHERE %(body)s::json IS NOT NULL),
-notice AS (
-  INSERT INTO notices (dedupe_key, conversation_id, kind, data)
-  SELECT '{status}:' || id || ':' || extract(epoch FROM house_now()), conversation_id, 'run_{status}',
-         jsonb_build_object('run_id', id, 'text', %(answer)s::text, 'error', %(error)s::text)
-    FROM run ON CONFLICT (dedupe_key) DO NOTHING)
-SELECT run.id,
-       {record("run.id", event(f"'run.{status}'", "jsonb_build_object('error', %(error)s::text)"))},
-       {NOTIFY}, {LATER_ON_DISK}
-  FROM run"""
-
-
-COMPLETE_RUN, EXHAUST_RUN, FAIL_RUN = (_close_run(s) for s in ("completed", "exhausted", "failed"))
+{_told("failed")}"""
 
 # Back in the queue, with a time: a transient fault, or an item that another call holds.
 REQUEUE_RUN = f"""

@@ -18,7 +18,7 @@ from tests.bench.report import report, within_goal, within_limit
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10, help="blocks of each side, alternating (10)")
+    parser.add_argument("--rounds", type=int, default=24, help="blocks of each side, alternating (24)")
     parser.add_argument("--n", type=int, default=40, help="approvals in a block, and decisions timed (40)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
     return parser.parse_args()

@@ -106,9 +106,9 @@ CREATE TABLE runs (
 	CONSTRAINT fk_runs_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
 )
 ;;
-CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
-;;
 CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
+;;
+CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
 ;;
 CREATE INDEX ix_runs_running ON runs (id) WHERE status = 'running'
 ;;
@@ -192,9 +192,9 @@ CREATE TABLE calls (
 	CONSTRAINT fk_calls_run_id FOREIGN KEY(run_id) REFERENCES runs (id)
 )
 ;;
-CREATE UNIQUE INDEX uq_calls_one_executing ON calls (run_id) WHERE status = 'executing'
-;;
 CREATE INDEX ix_calls_allowed ON calls (run_id) WHERE status = 'allowed'
+;;
+CREATE UNIQUE INDEX uq_calls_one_executing ON calls (run_id) WHERE status = 'executing'
 ;;
 CREATE TABLE approvals (
 	id TEXT NOT NULL, 
@@ -237,19 +237,19 @@ CREATE TABLE approvals (
 	CONSTRAINT fk_approvals_replaces FOREIGN KEY(replaces) REFERENCES approvals (id)
 )
 ;;
+CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
+;;
+CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
+;;
+CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
+;;
 CREATE INDEX ix_approvals_run_id ON approvals (run_id)
 ;;
-CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
+CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
 ;;
 CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
 ;;
 CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
-;;
-CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
-;;
-CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
-;;
-CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
 ;;
 CREATE TABLE held_items (
 	effect TEXT NOT NULL, 
@@ -342,9 +342,9 @@ CREATE TABLE cards (
 	CONSTRAINT fk_cards_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
 )
 ;;
-CREATE INDEX ix_cards_approval_id ON cards (approval_id)
-;;
 CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version
+;;
+CREATE INDEX ix_cards_approval_id ON cards (approval_id)
 ;;
 CREATE TABLE vetoes (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -367,39 +367,36 @@ CREATE UNIQUE INDEX uq_vetoes_standing ON vetoes (conversation_id, effect) WHERE
 ;;
 CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(salt || convert_to(jsonb_build_object('actor', actor, 'data', data)::text, 'UTF8'))
+  SELECT sha256(salt || convert_to(concat(actor, E'\n', data), 'UTF8'))
 $$
 ;;
 CREATE FUNCTION audit_event_hash(
   previous bytea, run_id text, seq int, at timestamptz, kind text, approval_id text, call_id text,
   payload_hash bytea) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(previous || convert_to(jsonb_build_object(
-    'run', run_id, 'seq', seq, 'at', extract(epoch FROM at), 'kind', kind, 'approval', approval_id,
-    'call', call_id, 'payload', encode(payload_hash, 'hex'))::text, 'UTF8'))
+  SELECT sha256(previous || payload_hash || convert_to(concat_ws(E'\n', run_id, seq,
+    extract(epoch FROM at), kind, quote_nullable(approval_id), quote_nullable(call_id)), 'UTF8'))
 $$
 ;;
-CREATE FUNCTION audit_append(p_run text, p_events jsonb) RETURNS int
+CREATE FUNCTION audit_append(
+  p_run text, p_kind text, p_actor jsonb, p_approval text, p_call text, p_data jsonb) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
-  e jsonb; v_seq int; v_hash bytea; v_salt bytea; v_payload bytea;
+  v_salt bytea := uuid_send(gen_random_uuid());
+  v_payload bytea := audit_payload_hash(v_salt, p_actor, p_data);
+  v_seq int;
+  v_hash bytea;
 BEGIN
-  FOR i IN 0 .. jsonb_array_length(p_events) - 1 LOOP
-    e := p_events->i;
-    v_salt := uuid_send(gen_random_uuid());
-    v_payload := audit_payload_hash(v_salt, e->'actor', e->'data');
-    LOOP
-      UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
-          h.hash, p_run, h.seq + 1, house_now(), e->>'kind', e->>'approval', e->>'call', v_payload)
-       WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
-      EXIT WHEN FOUND;
-      INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
-    END LOOP;
-    INSERT INTO audit_events
-      (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
-    VALUES (p_run, v_seq, house_now(), e->>'kind', e->>'approval', e->>'call', e->'actor', e->'data', v_salt,
-            v_payload, v_hash);
+  LOOP
+    UPDATE audit_heads h SET seq = h.seq + 1, hash = audit_event_hash(
+        h.hash, p_run, h.seq + 1, house_now(), p_kind, p_approval, p_call, v_payload)
+     WHERE h.run_id = p_run RETURNING h.seq, h.hash INTO v_seq, v_hash;
+    EXIT WHEN FOUND;
+    INSERT INTO audit_heads (run_id) VALUES (p_run) ON CONFLICT DO NOTHING;
   END LOOP;
+  INSERT INTO audit_events
+    (run_id, seq, at, kind, approval_id, call_id, actor, data, salt, payload_hash, hash)
+  VALUES (p_run, v_seq, house_now(), p_kind, p_approval, p_call, p_actor, p_data, v_salt, v_payload, v_hash);
   RETURN v_seq;
 END $$
 ;;
@@ -409,9 +406,8 @@ BEGIN
   UPDATE audit_events SET actor = NULL, data = NULL, salt = NULL
    WHERE run_id = p_run AND seq = p_seq AND salt IS NOT NULL AND kind <> 'audit.redacted';
   IF NOT FOUND THEN RETURN false; END IF;
-  PERFORM audit_append(p_run, jsonb_build_array(jsonb_build_object(
-    'kind', 'audit.redacted', 'actor', p_actor,
-    'data', jsonb_build_object('seq', p_seq, 'reason', p_reason))));
+  PERFORM audit_append(p_run, 'audit.redacted', p_actor, NULL, NULL,
+                       jsonb_build_object('seq', p_seq, 'reason', p_reason));
   RETURN true;
 END $$
 ;;
@@ -435,7 +431,8 @@ DECLARE v_stack text;
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     GET DIAGNOSTICS v_stack = PG_CONTEXT;
-    IF v_stack ~ '(^|[^[:alnum:]_.$"])audit_append\(text,jsonb\)' AND NEW.run_id = OLD.run_id AND NEW.seq >= OLD.seq
+    IF strpos(v_stack, 'audit_append(text,text,jsonb,text,text,jsonb)') > 0
+       AND NEW.run_id = OLD.run_id AND NEW.seq >= OLD.seq
     THEN RETURN NEW; END IF;
   END IF;
   RAISE EXCEPTION 'audit heads only advance: % is refused', TG_OP USING ERRCODE = 'VB002';
@@ -452,11 +449,7 @@ BEGIN
     IF NEW.status NOT IN ('queued') THEN
       RAISE EXCEPTION 'runs: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
     END IF;
-  ELSIF NEW.status <> OLD.status AND NOT (
-        (OLD.status = 'queued' AND NEW.status IN ('cancelled', 'running'))
-     OR (OLD.status = 'running' AND NEW.status IN ('awaiting_approval', 'cancelled', 'completed', 'exhausted', 'failed', 'queued'))
-     OR (OLD.status = 'awaiting_approval' AND NEW.status IN ('cancelled', 'queued', 'running'))
-     OR (OLD.status = 'failed' AND NEW.status IN ('queued'))) THEN
+  ELSIF NEW.status <> OLD.status AND OLD.status || '>' || NEW.status <> ALL ('{awaiting_approval>cancelled,awaiting_approval>queued,awaiting_approval>running,failed>queued,queued>cancelled,queued>running,running>awaiting_approval,running>cancelled,running>completed,running>exhausted,running>failed,running>queued}') THEN
     RAISE EXCEPTION 'runs: % cannot go from % to %', NEW.id, OLD.status, NEW.status
       USING ERRCODE = 'VB001';
   END IF;
@@ -472,12 +465,7 @@ BEGIN
     IF NEW.status NOT IN ('proposed') THEN
       RAISE EXCEPTION 'calls: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
     END IF;
-  ELSIF NEW.status <> OLD.status AND NOT (
-        (OLD.status = 'proposed' AND NEW.status IN ('allowed', 'asked', 'cancelled', 'deferred', 'failed', 'forbidden', 'invalid', 'vetoed'))
-     OR (OLD.status = 'allowed' AND NEW.status IN ('cancelled', 'executing', 'unknown'))
-     OR (OLD.status = 'asked' AND NEW.status IN ('cancelled', 'executing', 'expired', 'rejected', 'superseded', 'unknown'))
-     OR (OLD.status = 'executing' AND NEW.status IN ('allowed', 'asked', 'done', 'failed', 'superseded', 'unknown'))
-     OR (OLD.status = 'unknown' AND NEW.status IN ('allowed', 'asked', 'done', 'failed'))) THEN
+  ELSIF NEW.status <> OLD.status AND OLD.status || '>' || NEW.status <> ALL ('{allowed>cancelled,allowed>executing,allowed>unknown,asked>cancelled,asked>executing,asked>expired,asked>rejected,asked>superseded,asked>unknown,executing>allowed,executing>asked,executing>done,executing>failed,executing>superseded,executing>unknown,proposed>allowed,proposed>asked,proposed>cancelled,proposed>deferred,proposed>failed,proposed>forbidden,proposed>invalid,proposed>vetoed,unknown>allowed,unknown>asked,unknown>done,unknown>failed}') THEN
     RAISE EXCEPTION 'calls: % cannot go from % to %', NEW.id, OLD.status, NEW.status
       USING ERRCODE = 'VB001';
   END IF;
@@ -493,11 +481,7 @@ BEGIN
     IF NEW.status NOT IN ('pending', 'unknown') THEN
       RAISE EXCEPTION 'approvals: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
     END IF;
-  ELSIF NEW.status <> OLD.status AND NOT (
-        (OLD.status = 'pending' AND NEW.status IN ('approved', 'cancelled', 'expired', 'rejected', 'superseded'))
-     OR (OLD.status = 'approved' AND NEW.status IN ('cancelled', 'executing', 'expired', 'superseded', 'unknown'))
-     OR (OLD.status = 'executing' AND NEW.status IN ('approved', 'executed', 'failed', 'superseded', 'unknown'))
-     OR (OLD.status = 'unknown' AND NEW.status IN ('approved', 'executed', 'failed'))) THEN
+  ELSIF NEW.status <> OLD.status AND OLD.status || '>' || NEW.status <> ALL ('{approved>cancelled,approved>executing,approved>expired,approved>superseded,approved>unknown,executing>approved,executing>executed,executing>failed,executing>superseded,executing>unknown,pending>approved,pending>cancelled,pending>expired,pending>rejected,pending>superseded,unknown>approved,unknown>executed,unknown>failed}') THEN
     RAISE EXCEPTION 'approvals: % cannot go from % to %', NEW.id, OLD.status, NEW.status
       USING ERRCODE = 'VB001';
   END IF;

@@ -175,7 +175,7 @@ async def _stop_released(db: Database, _: databases.Database) -> Step:
 
 def _complete(db: Database, claimed: Any, *, exhausted: bool = False) -> Awaitable[bool]:
     return runs.complete(
-        db, claimed, body=None, answer="Done.", input_tokens=0, output_tokens=0, exhausted=exhausted
+        db, claimed, body=[], answer="Done.", input_tokens=0, output_tokens=0, exhausted=exhausted
     )
 
 
@@ -380,7 +380,7 @@ async def test_a_temporary_table_does_not_catch_the_events(
     with psycopg.connect(database.url, autocommit=True) as connection:
         connection.execute("CREATE TEMP TABLE audit_events (LIKE public.audit_events)")
         connection.execute("CREATE TEMP TABLE audit_heads (LIKE public.audit_heads)")
-        connection.execute("SELECT audit_append('house', '[{\"kind\": \"click.refused\"}]')")
+        connection.execute("SELECT audit_append('house', 'click.refused', NULL, NULL, NULL, NULL)")
     assert [e.kind for e in await audit.of(db, audit.HOUSE)] == ["click.refused"]
 
 
@@ -400,6 +400,15 @@ TAMPERING = {
     "another kind": ("UPDATE audit_events SET kind = 'other' WHERE seq = 2", "event 2 .* was changed"),
     "another time": (
         "UPDATE audit_events SET at = at + interval '1 microsecond' WHERE seq = 2",
+        "event 2 .* was changed",
+    ),
+    "a part moved over a line": (
+        "UPDATE audit_events SET kind = kind || E'\\n' || quote_nullable(approval_id), approval_id = call_id"
+        " WHERE seq = 2",
+        "event 2 .* was changed",
+    ),
+    "an empty approval": (
+        "UPDATE audit_events SET approval_id = '' WHERE approval_id IS NULL AND seq = 2",
         "event 2 .* was changed",
     ),
     "another approval": (

@@ -185,14 +185,14 @@ async def test_what_became_of_a_call_is_on_both_rows_and_the_run_goes_on_here(
     assert (run.status, run.open_calls) == (RunStatus.RUNNING, 0)
     held = await runs.load(db, run.id, "next")
     assert ended.run == held
-    assert await runs.complete(db, held, body=None, answer="Done.", input_tokens=0, output_tokens=0)
+    assert await runs.complete(db, held, body=[], answer="Done.", input_tokens=0, output_tokens=0)
 
 
 async def test_what_ran_is_recorded_though_its_conversation_cannot_be_read(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claimed = await an_attempted_call(db)
-    broken = FINISH_DONE.replace("'runs', (SELECT", "'never', 1 / (r.seq - r.seq), 'runs', (SELECT")
+    broken = FINISH_DONE.replace("'earlier', (SELECT", "'never', 1 / (r.seq - r.seq), 'earlier', (SELECT")
     assert broken != FINISH_DONE
     monkeypatch.setattr("store.statements.executing.FINISH_DONE", broken)
     ended = await calls.finish_done(db, claimed, **ending())

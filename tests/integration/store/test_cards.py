@@ -299,7 +299,7 @@ async def test_a_notice_to_a_person_has_no_conversation(db: Database, database: 
 
 async def test_a_run_tells_its_thread_when_it_ends(db: Database) -> None:
     claimed = await a_claimed_run(db)
-    await runs.complete(db, claimed, body=None, answer="Done.", input_tokens=0, output_tokens=0)
+    await runs.complete(db, claimed, body=[], answer="Done.", input_tokens=0, output_tokens=0)
     found = await db.query("SELECT kind, data->>'text' AS text FROM notices ORDER BY id")
     assert found[-1] == {"kind": "run_completed", "text": "Done."}
 

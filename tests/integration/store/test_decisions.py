@@ -288,7 +288,7 @@ async def test_a_rejection_vetoes_the_effect_until_the_next_run_of_the_conversat
     claimed = await take(db)
     assert claimed is not None
     assert [(v.effect, v.kind, v.denied_by) for v in claimed.vetoes] == [("payment", "rejected", MARTA)]
-    assert await runs.complete(db, claimed, body=None, answer="No.", input_tokens=0, output_tokens=0)
+    assert await runs.complete(db, claimed, body=[], answer="No.", input_tokens=0, output_tokens=0)
     following = await take(db)
     assert following is not None
     assert following.vetoes == ()

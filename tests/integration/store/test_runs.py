@@ -58,7 +58,7 @@ async def completed(db: Database, run_id: str) -> bool:
     claimed = await take(db)
     assert claimed is not None
     assert claimed.run.id == run_id
-    return await runs.complete(db, claimed, body=None, answer="Done.", input_tokens=0, output_tokens=0)
+    return await runs.complete(db, claimed, body=[], answer="Done.", input_tokens=0, output_tokens=0)
 
 
 # --- started ---
@@ -185,7 +185,7 @@ async def test_a_worker_that_lost_its_run_writes_nothing(db: Database, database:
     assert await runs.renew(db, [lost.token], LEASE) == frozenset()
     assert not await propose(db, lost, [Outcome(call.id, "asked")], [asked(call)])
     assert await runs.save_turn(db, lost, body=[], calls=[], input_tokens=0, output_tokens=0) is None
-    assert not await runs.complete(db, lost, body=None, answer="", input_tokens=0, output_tokens=0)
+    assert not await runs.complete(db, lost, body=[], answer="", input_tokens=0, output_tokens=0)
     assert not await runs.fail(db, lost, "broken", CANCELLED)
     assert not await runs.requeue(db, lost, seconds=0, why="", fault=True)
     assert not await runs.pause(db, lost)
