@@ -36,17 +36,25 @@ CARD = """k.id, k.approval_id, k.team_id, k.channel_id, k.user_id, k.ts, k.shown
   k.failures, k.token"""
 CONTENT = "input, input_hash, facts, items, items_digest, precondition, preview, preview_hash, schema_hash"
 # Whole rows as JSON: a value instead of fifty columns, for the server and for the driver.
-APPROVAL = """to_json(a) AS approval, to_json(v) AS revision, c.input AS original_input, c.rationale,
+_WITH_APPROVAL = """to_json(v) AS revision, c.input AS original_input, c.rationale,
   c.provider_id, c.status AS call_status, r.requester_name, n.team_id, n.channel_id, n.thread_ts,
   (SELECT max(b.id) FROM approvals b WHERE b.replaces = a.id) AS replaced_by,
   house_now() AS now"""
+APPROVAL = f"to_json(a) AS approval, {_WITH_APPROVAL}"
 APPROVAL_FROM = """approvals a
   JOIN calls c ON c.id = a.call_id JOIN runs r ON r.id = a.run_id
   JOIN conversations n ON n.id = a.conversation_id
   JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision"""
-CLAIMED = f"to_json(c) AS call, to_json(r) AS run, {APPROVAL}"
+# What a step hands on of a row that it changed; each node of its plan would copy all the columns.
+CHANGED_APPROVAL = (
+    "a.id, a.run_id, a.call_id, a.conversation_id, a.revision, a.version, a.effect, to_json(a) AS whole"
+)
+CHANGED_CALL = """c.id, c.run_id, c.effect, c.status, c.attempts, c.repeatable, c.input, c.rationale,
+  c.provider_id, to_json(c) AS whole"""
+CLAIMED = f"c.whole AS call, to_json(r) AS run, a.whole AS approval, {_WITH_APPROVAL}"
+CLAIMED_UNASKED = f"c.whole AS call, to_json(r) AS run, {APPROVAL}"
 # What a decision makes of an approval that was read before.
-DECIDED = "to_json(a) AS approval, c.status AS call_status, house_now() AS now"
+DECIDED = "a.whole AS approval, c.status AS call_status, house_now() AS now"
 
 
 def decided_from(call: str = "calls", revision: str = "revisions") -> str:

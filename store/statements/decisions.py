@@ -32,7 +32,7 @@ VOTE = f"""
 WITH approval AS (
   UPDATE approvals a SET votes = %(votes)s::jsonb, version = a.version + 1
    WHERE {_STANDS}
-  RETURNING a.*),
+  RETURNING {rows.CHANGED_APPROVAL}),
 {_DECISION},
 {CARDS_FOLLOW}
 SELECT {rows.DECIDED}, {_recorded("approval.voted")}, {NOTIFY}
@@ -44,7 +44,7 @@ WITH approval AS (
          decided_at = house_now(), decided_by = %(actor)s::jsonb, reason = %(reason)s,
          claim_by = house_now() + make_interval(secs => (a.rule->>'claim_within')::float)
    WHERE {_STANDS}
-  RETURNING a.*),
+  RETURNING {rows.CHANGED_APPROVAL}),
 {_DECISION},
 {CARDS_FOLLOW}
 SELECT {rows.DECIDED}, {_recorded("approval.approved")}, {NOTIFY}
@@ -52,7 +52,7 @@ SELECT {rows.DECIDED}, {_recorded("approval.approved")}, {NOTIFY}
 
 _CLOSED_CALL = """call AS (
   UPDATE calls c SET status = '{status}', result = %(result)s::jsonb, ended_at = house_now()
-    FROM approval WHERE c.id = approval.call_id RETURNING c.*)"""
+    FROM approval WHERE c.id = approval.call_id RETURNING c.id, c.run_id, c.status)"""
 
 _VETO = """veto AS (
   INSERT INTO vetoes (conversation_id, effect, approval_id, kind, denied_by, reason)
@@ -65,7 +65,7 @@ WITH approval AS (
   UPDATE approvals a SET status = 'rejected', version = a.version + 1, decided_at = house_now(),
          decided_by = %(actor)s::jsonb, reason = %(reason)s, ended_at = house_now()
    WHERE {_STANDS}
-  RETURNING a.*),
+  RETURNING {rows.CHANGED_APPROVAL}),
 {_DECISION},
 {_CLOSED_CALL.format(status="rejected")},
 {_VETO.format(kind="rejected", by="%(actor)s::jsonb")},
@@ -119,7 +119,7 @@ approval AS (
   UPDATE approvals a SET {decided} revision = a.revision + 1, version = a.version + 1,
          votes = %(votes)s::jsonb
     FROM draft WHERE {_STANDS} AND draft.approval_id = a.id AND draft.base_revision = a.revision
-  RETURNING a.*),
+  RETURNING {rows.CHANGED_APPROVAL}),
 confirmed AS (
   UPDATE drafts d SET confirmed_as = approval.revision FROM approval WHERE d.id = %(draft)s),
 revision AS (

@@ -30,7 +30,7 @@ _HOLD = """held AS (
    WHERE NOT EXISTS (SELECT FROM held_items h WHERE h.call_id = call.id)
    ORDER BY i.item)"""
 
-_STOPPED = "EXISTS (SELECT FROM runs s WHERE s.id = c.run_id AND s.status = 'cancelled')"
+_STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"
 _CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL}"
 _CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', c.attempts)"
 
@@ -56,10 +56,11 @@ WITH pick AS (
    ORDER BY a.decided_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),
 approval AS (
   UPDATE approvals a SET status = 'executing', version = a.version + 1
-    FROM pick WHERE a.id = pick.approval_id RETURNING a.*, pick.items AS acted_on),
+    FROM pick WHERE a.id = pick.approval_id
+  RETURNING {rows.CHANGED_APPROVAL}, pick.items AS acted_on),
 call AS (
   UPDATE calls c SET {_CLAIM} FROM approval WHERE c.id = approval.call_id
-  RETURNING c.*, approval.acted_on),
+  RETURNING {rows.CHANGED_CALL}, approval.acted_on),
 {_HOLD},
 {CARDS_FOLLOW}
 SELECT {rows.CLAIMED}, {record("c.run_id", event("'call.claimed'", _CLAIM_DATA, "a.id", "c.id"))},
@@ -76,9 +77,9 @@ WITH call AS (
                   WHERE r.id = c.run_id AND r.status = 'running' AND r.token = %(run_token)s)
      AND NOT EXISTS (SELECT FROM calls e WHERE e.run_id = c.run_id AND e.status = 'executing')
      AND {_free("c.items")}
-  RETURNING c.*, c.items AS acted_on),
+  RETURNING {rows.CHANGED_CALL}, c.items AS acted_on),
 {_HOLD}
-SELECT {rows.CLAIMED}, {record("c.run_id", event("'call.claimed'", _CLAIM_DATA, call="c.id"))},
+SELECT {rows.CLAIMED_UNASKED}, {record("c.run_id", event("'call.claimed'", _CLAIM_DATA, call="c.id"))},
        {LATER_ON_DISK}
   FROM {rows.claimed_from()}"""
 
@@ -125,7 +126,7 @@ call AS (
   UPDATE calls c SET status = '{call_status}', result = %(result)s::jsonb, output = %(output)s::jsonb,
          done_items = %(done_items)s::text[], ended_at = house_now(), {_LET_GO}
    WHERE {_HELD_BY_TOKEN} AND {guard}
-  RETURNING c.*),
+  RETURNING {rows.CHANGED_CALL}),
 approval AS (
   UPDATE approvals a SET status = '{approval_status}', version = a.version + 1, outcome = %(outcome)s::jsonb,
          ended_at = house_now()
@@ -138,7 +139,7 @@ notice AS (
   SELECT n.dedupe_key, run.conversation_id, n.kind, n.data
     FROM run, jsonb_to_recordset(%(notices)s::jsonb) AS n(dedupe_key text, kind text, data jsonb)
   ON CONFLICT (dedupe_key) DO NOTHING)
-SELECT to_json(r) AS run, r.kept, n.team_id, n.channel_id, n.thread_ts, to_json(call) AS ended,
+SELECT r.whole AS run, r.kept, n.team_id, n.channel_id, n.thread_ts, call.whole AS ended,
        CASE WHEN r.kept AND %(history)s THEN {rows.HISTORY} END AS history,
        {record("call.run_id", event(f"'{kind}'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
        {NOTIFY}, CASE WHEN call.repeatable THEN {LATER_ON_DISK} END

@@ -81,4 +81,5 @@ def close_in_run(call: str = "call", keep: bool = False) -> str:
       worker = CASE WHEN {last} THEN %(worker)s ELSE r.worker END,
       lease_until = CASE WHEN {last} THEN {LEASE_UNTIL} ELSE r.lease_until END
     FROM {call} WHERE r.id = {call}.run_id
-  RETURNING r.*, coalesce(r.token = %(run_token)s, false) AS kept)"""
+  RETURNING r.id, r.conversation_id, r.seq, to_json(r) AS whole,
+            coalesce(r.token = %(run_token)s, false) AS kept)"""

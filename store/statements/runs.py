@@ -69,8 +69,8 @@ run AS (
     FROM pick WHERE r.id = pick.id
   RETURNING r.id, r.conversation_id, pick.first),
 lifted AS (
-  UPDATE vetoes v SET lifted_at = house_now(), lifted_by_run = run.id
-    FROM run WHERE run.first AND v.conversation_id = run.conversation_id AND v.lifted_at IS NULL)
+  UPDATE vetoes v SET lifted_at = house_now(), lifted_by_run = (SELECT id FROM run)
+   WHERE v.conversation_id = (SELECT conversation_id FROM run WHERE first) AND v.lifted_at IS NULL)
 SELECT run.id,
        {record("run.id", event("'run.claimed'", "jsonb_build_object('worker', %(worker)s::text)"))},
        {LATER_ON_DISK}
@@ -92,7 +92,7 @@ call AS (
   SELECT c.id, run.id, run.turn, c.position, c.provider_id, c.tool, c.effect, c.input, c.rationale, 'proposed'
     FROM run, jsonb_to_recordset(%(calls)s::jsonb) AS c(
       id text, position int, provider_id text, tool text, effect text, input jsonb, rationale text)
-  RETURNING *),
+  RETURNING position, to_json(calls) AS whole),
 event AS (
   SELECT {
     record(
@@ -100,7 +100,7 @@ event AS (
         event("'turn.saved'", "jsonb_build_object('turn', run.turn, 'calls', %(open_calls)s::int)"),
     )
 } FROM run)
-SELECT to_json(c) AS call, {LATER_ON_DISK} FROM event LEFT JOIN call c ON true ORDER BY c.position"""
+SELECT c.whole AS call, {LATER_ON_DISK} FROM event LEFT JOIN call c ON true ORDER BY c.position"""
 
 # The verdicts of calls of the turn. With approvals, the run ends here: nothing waits but rows.
 PROPOSE = f"""

@@ -2,14 +2,17 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import psycopg
 import pytest
 
 from store import approvals, calls, cards, notices, runs
-from store.engine import Database, Params, Row
+from store.engine import SESSION, Database, Params, Row
+from store.statements import decisions, executing, leases
+from store.statements import runs as running
 from tests import databases
 from tests.integration.store.rows import (
     CANCELLED,
@@ -122,3 +125,60 @@ async def test_a_claim_reads_no_table_whole(explaining: Explaining) -> None:
     await calls.claim(explaining, token="t", worker="w", lease=LEASE)
     whole = re.findall(r'"Seq Scan"[^{}]*"Relation Name": "(\w+)"', explaining.plans[0])
     assert set(whole) <= {"held_items"}  # as small as what is being executed
+
+
+# --- the plans that a connection makes at first, and keeps ---
+
+# Indexes of what is open now, which are as small as that, and may be read whole.
+OF_WHAT_IS_OPEN = {
+    "ix_approvals_escalation",
+    "ix_approvals_ready",
+    "ix_calls_allowed",
+    "ix_runs_queue",
+    "ix_runs_running",
+    "uq_calls_one_executing",
+}
+
+
+def _statements(*modules: ModuleType) -> dict[str, str]:
+    return {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, str) and value.startswith("\nWITH ")
+    }
+
+
+_PARAMETER = re.compile(r"%\((\w+)\)s")
+STATEMENTS = _statements(decisions, executing, leases, running)
+
+
+def _scans(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if plan["Node Type"] in {"Seq Scan", "Index Scan", "Index Only Scan", "Bitmap Index Scan"}:
+        yield plan
+    for inner in plan.get("Plans", ()):
+        yield from _scans(inner)
+
+
+def test_all_the_steps_are_looked_at() -> None:
+    assert len(STATEMENTS) > 30
+    assert {"PROPOSE", "APPROVE", "CLAIM_CALL", "START_ATTEMPT", "FINISH_DONE", "RENEW"} <= set(STATEMENTS)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_plan_made_while_the_tables_are_empty_reads_none_whole(
+    database: databases.Database, name: str
+) -> None:
+    parameters = list(dict.fromkeys(_PARAMETER.findall(STATEMENTS[name])))
+    sql = _PARAMETER.sub(lambda found: f"${parameters.index(found[1]) + 1}", STATEMENTS[name])
+    with psycopg.connect(database.owner_url, autocommit=True) as connection:
+        connection.execute(f"{SESSION}; SET plan_cache_mode = force_generic_plan".encode())
+        connection.execute(f"PREPARE it AS {sql}".encode())
+        nulls = ", ".join(["NULL"] * len(parameters))
+        ((found,),) = connection.execute(f"EXPLAIN (FORMAT JSON) EXECUTE it({nulls})".encode()).fetchall()
+    whole = {
+        scan.get("Index Name", scan.get("Relation Name"))
+        for scan in _scans(found[0]["Plan"])
+        if "Index Cond" not in scan
+    }
+    assert whole <= OF_WHAT_IS_OPEN
