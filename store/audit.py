@@ -51,7 +51,14 @@ async def append(
     """Record something that changed nothing, such as a refused click."""
     await db.query(
         "SELECT audit_append(%s, %s, %s::jsonb, %s, %s, %s::jsonb)",
-        [run_id, kind, dump(actor.to_json()), approval_id, call_id, dump(data or {})],
+        [
+            text(run_id),
+            text(kind),
+            dump(actor.to_json()),
+            None if approval_id is None else text(approval_id),
+            None if call_id is None else text(call_id),
+            dump(data or {}),
+        ],
     )
 
 

@@ -124,6 +124,8 @@ async def _end(
     if row is None:
         return None
     run = rows.claimed_run(row, run_token, rows.call(row["ended"])) if row["history"] else None
+    if run is not None and any(call.result is None for call in run.calls if call.run_id == run.run.id):
+        run = None  # read before a decision that closed another call of the turn while this one waited for it
     return Ended(claimed.run.id, bool(row["kept"]), run)
 
 

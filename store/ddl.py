@@ -13,11 +13,12 @@ APP_ROLE = "vistobueno_app"
 CLOCK = "CREATE FUNCTION house_now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT now()'"
 
 # An event's payload (actor, data) enters the chain only through a salted hash, so that it can be redacted.
-# What is hashed is one line for each part, and no part has a line break: one that got one would add a line.
+# What is hashed is one line for each part, and no part has a line break: one that got one would add a line,
+# and a longer salt or hash cannot take the place of what follows it.
 # STABLE, as what it calls is: only then does PostgreSQL put its body in the place of a call.
 PAYLOAD_HASH = """CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(salt || convert_to(concat(actor, E'\\n', data), 'UTF8'))
+  SELECT sha256(salt || convert_to(concat(E'\\n', actor, E'\\n', data), 'UTF8'))
 $$"""
 
 # The time is hashed as an epoch: a timestamptz is printed in the session's time zone.

@@ -10,8 +10,6 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import errors as pg
 from psycopg.rows import dict_row
-from psycopg.types.json import set_json_loads
-from pydantic_core import from_json
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
@@ -110,7 +108,6 @@ class Database:
                     application_name="vistobueno",
                     row_factory=dict_row,
                 )
-                set_json_loads(from_json, connection)  # three times as quick as the library's own
                 async with _closed_on_error(connection):
                     await connection.execute(settings)
                     # not there yet, or not ours to take: readiness says so

@@ -12,8 +12,8 @@ from sqlalchemy.engine import URL
 from store.errors import NotMigrated, refuse_old_server
 
 FOLDER = Path(__file__).parent / "migrations"
-HEAD = "0002"
-OLDEST = "0002"  # that can be brought to HEAD
+HEAD = "0003"
+OLDEST = "0003"  # that can be brought to HEAD
 _ALEMBIC = Lock()  # it keeps what it works on in globals of its own
 _LOCK = 7_303_014_001  # an advisory lock: migrations of one database wait for each other
 

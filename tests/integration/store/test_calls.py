@@ -1,12 +1,17 @@
 """A call is executed by one worker at a time, under a lease and a token, and recorded truthfully."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
+import psycopg
 import pytest
+from psycopg.rows import dict_row
 
 from store import approvals, calls, runs
-from store.engine import Database
+from store.engine import Database, Params, Row
 from store.records import ClaimedCall
+from store.runs import Outcome
 from store.statements.executing import FINISH_DONE
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests import databases
@@ -15,16 +20,20 @@ from tests.integration.store.rows import (
     TOLD,
     a_claimed_allowed_call,
     a_claimed_call,
+    a_claimed_run,
+    a_turn,
     an_allowed_call,
     an_approved_one,
     an_attempted_call,
     approve,
+    asked,
     attempt,
     claim_allowed,
     claim_call,
     ending,
     mark_unknown,
     pending_approvals,
+    propose,
     reject,
     release,
     settle,
@@ -186,6 +195,69 @@ async def test_what_became_of_a_call_is_on_both_rows_and_the_run_goes_on_here(
     held = await runs.load(db, run.id, "next")
     assert ended.run == held
     assert await runs.complete(db, held, body=[], answer="Done.", input_tokens=0, output_tokens=0)
+
+
+class Within(Database):
+    """A store on one connection, in a transaction that others end."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        self.connected = connection
+
+    async def query(self, sql: str, params: Params = None) -> list[Row]:
+        """One statement, not committed."""
+        return await (await self.connected.execute(sql, params)).fetchall()
+
+
+async def waiting_for_a_lock(db: Database) -> None:
+    """Return once a statement of this database waits for one."""
+    look = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    async with asyncio.timeout(10):
+        while not await db.query(look):
+            pass
+
+
+async def test_what_was_read_while_another_call_of_the_turn_was_closed_is_not_gone_on_from(
+    db: Database, database: databases.Database
+) -> None:
+    first, second = await pending_approvals(db, [["b1"], ["b2"]])
+    assert await approve(db, first)
+    claimed = await claim_call(db)
+    assert claimed is not None
+    assert await attempt(db, claimed) is not None
+    async with await psycopg.AsyncConnection.connect(database.url, row_factory=dict_row) as deciding:
+        assert await reject(Within(deciding), second)
+        finishing = asyncio.create_task(calls.finish_done(db, claimed, **ending()))
+        await waiting_for_a_lock(db)
+    ended = await finishing
+    assert ended is not None
+    assert (ended.kept, ended.run) == (True, None)
+    held = await runs.load(db, claimed.run.id, "next")
+    assert ([call.result is None for call in held.calls], len(held.vetoes)) == ([False, False], 1)
+
+
+def nested(depth: int) -> Any:
+    value: Any = "core"
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+async def test_what_is_nested_deeply_is_read_back(db: Database) -> None:
+    claimed_run = await a_claimed_run(db)
+    (call,) = await a_turn(db, claimed_run)
+    new = asked(call)
+    deep = replace(new, content=replace(new.content, precondition={"deep": nested(300)}))
+    assert await propose(db, claimed_run, [Outcome(call.id, "asked")], [deep])
+    (found,) = await approvals.pending_all(db, limit=9)
+    assert found.shown.precondition == {"deep": nested(300)}
+    assert await approve(db, found)
+    claimed = await claim_call(db)
+    assert claimed is not None
+    assert await attempt(db, claimed) is not None
+    ended = await calls.finish_done(db, claimed, **ending(output=nested(300)))
+    assert ended is not None
+    assert ended.run is not None
+    assert (await the_call(db, call.id)).output == nested(300)
 
 
 async def test_what_ran_is_recorded_though_its_conversation_cannot_be_read(

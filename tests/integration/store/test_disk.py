@@ -1,37 +1,14 @@
-"""Which steps wait until they are on the disk (docs/decisions/0016)."""
+"""Which changes wait until they are on the disk (docs/decisions/0016)."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from store import audit, calls, cards, notices, runs
+from store import audit, calls, cards, notices
 from store.engine import Database, Params, Row
 from tests import databases
-from tests.integration.store.rows import (
-    ANA,
-    CANCELLED,
-    LEASE,
-    a_claimed_call,
-    a_claimed_run,
-    a_pending_approval,
-    a_run,
-    a_turn,
-    an_approved_one,
-    an_attempted_call,
-    approve,
-    attempt,
-    cancel,
-    claim_call,
-    ending,
-    expire,
-    mark_unknown,
-    reject,
-    release,
-    shift_clock,
-    take,
-    vote,
-)
+from tests.integration.store.changes import CHANGES
+from tests.integration.store.rows import ANA, LEASE, a_pending_approval, an_attempted_call, ending
 
 pytestmark = pytest.mark.store
 
@@ -56,79 +33,50 @@ class Watching(Database):
         return found
 
 
-Made = Callable[[Database], Awaitable[Any]]
-Step = Callable[[Database, Any], Awaitable[Any]]
-
-
-async def _nothing(db: Database) -> None:
-    return None
-
-
-async def _an_attempt_that_cannot_be_repeated(db: Database) -> Any:
-    return await an_attempted_call(db, repeatable=False)
-
-
-def _words(db: Database, claimed: Any) -> Awaitable[bool]:
-    return runs.complete(db, claimed, body=[], answer="Done.", input_tokens=0, output_tokens=0)
-
-
-WAITS: dict[str, tuple[Made, Step]] = {
-    "a message": (_nothing, lambda db, _: a_run(db)),
-    "a vote": (a_pending_approval, vote),
-    "an approval": (a_pending_approval, approve),
-    "a rejection": (a_pending_approval, reject),
-    "a refused click": (_nothing, lambda db, _: audit.append(db, kind="click.refused", actor=ANA)),
-    "a stopped run": (a_claimed_run, lambda db, claimed: cancel(db, claimed.run.id)),
-    "the start of an attempt": (a_claimed_call, attempt),
-    "what became of what cannot be repeated": (
-        _an_attempt_that_cannot_be_repeated,
-        lambda db, claimed: calls.finish_done(db, claimed, **ending()),
-    ),
-    "how what cannot be repeated failed": (
-        _an_attempt_that_cannot_be_repeated,
-        lambda db, claimed: calls.finish_failed(db, claimed, **ending()),
-    ),
-    "an unknown outcome": (an_attempted_call, mark_unknown),
-    "a call given back": (an_attempted_call, release),
-    "a card to post": (
-        a_pending_approval,
-        lambda db, _: cards.claim_behind(db, token="t", worker="w", lease=LEASE),
-    ),
-    "a notice to post": (a_run, lambda db, _: notices.claim(db, token="t", worker="w", lease=LEASE)),
-}
-
-DOES_NOT_WAIT: dict[str, tuple[Made, Step]] = {
-    "a claimed run": (a_run, lambda db, _: take(db)),
-    "a turn": (a_claimed_run, a_turn),
-    "a claimed call": (an_approved_one, lambda db, _: claim_call(db)),
-    "what became of what can be repeated": (
-        an_attempted_call,
-        lambda db, claimed: calls.finish_done(db, claimed, **ending()),
-    ),
-    "last words": (a_claimed_run, _words),
-    "a failed run": (a_claimed_run, lambda db, claimed: runs.fail(db, claimed, "broken", CANCELLED)),
+# What nobody outside hears of before a change that waits; of an attempt's end, only where it can be repeated.
+DO_NOT_WAIT = {
+    "runs.claim",
+    "runs.save_turn",
+    "runs.propose",
+    "runs.complete",
+    "runs.complete exhausted",
+    "runs.fail",
+    "calls.claim",
+    "calls.claim_allowed",
+    "calls.finish_done",
+    "calls.finish_done allowed",
+    "calls.finish_failed",
 }
 
 
-@pytest.mark.parametrize("step", WAITS)
-async def test_waits_for_the_disk(db: Database, step: str) -> None:
-    made, do = WAITS[step]
-    watching, subject = Watching(db), await made(db)
-    await do(watching, subject)
-    assert watching.waits[0]
-
-
-@pytest.mark.parametrize("step", DOES_NOT_WAIT)
-async def test_does_not_wait_for_the_disk(db: Database, step: str) -> None:
-    made, do = DOES_NOT_WAIT[step]
-    watching, subject = Watching(db), await made(db)
-    await do(watching, subject)
-    assert not watching.waits[0]
-
-
-async def test_a_refusal_by_silence_waits_for_the_disk(db: Database, database: databases.Database) -> None:
-    approval = await a_pending_approval(db)
-    shift_clock(database, "24 hours")
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_waits_for_the_disk_unless_it_is_one_of_a_few(
+    db: Database, database: databases.Database, change: str
+) -> None:
     watching = Watching(db)
-    assert await expire(watching, approval)
+    step = await CHANGES[change][1](watching, database)
+    watching.waits.clear()
+    assert await step()
+    assert (False in watching.waits) == (change in DO_NOT_WAIT)
+
+
+@pytest.mark.parametrize("end", [calls.finish_done, calls.finish_failed])
+async def test_what_became_of_what_cannot_be_repeated_waits(db: Database, end: Any) -> None:
+    claimed = await an_attempted_call(db, repeatable=False)
+    watching = Watching(db)
+    assert await end(watching, claimed, **ending())
+    assert watching.waits == [True]
+
+
+async def test_what_is_posted_next_waits(db: Database) -> None:
+    await a_pending_approval(db)
+    watching = Watching(db)
+    assert await cards.claim_behind(watching, token="t", worker="w", lease=LEASE)
+    assert await notices.claim(watching, token="t", worker="w", lease=LEASE)
+    assert watching.waits == [True, True]
+
+
+async def test_a_refused_click_waits(db: Database) -> None:
+    watching = Watching(db)
+    await audit.append(watching, kind="click.refused", actor=ANA)
     assert watching.waits == [True]

@@ -240,6 +240,17 @@ async def test_a_run_pauses_only_while_something_is_open(db: Database) -> None:
 # --- ends ---
 
 
+@pytest.mark.parametrize("exhausted", [False, True])
+async def test_there_are_no_last_words_while_a_call_is_open(db: Database, exhausted: bool) -> None:
+    claimed = await a_claimed_run(db)
+    await a_turn(db, claimed)
+    before = await runs.load(db, claimed.run.id, claimed.token)
+    assert not await runs.complete(
+        db, claimed, body=[], answer="Done.", input_tokens=0, output_tokens=0, exhausted=exhausted
+    )
+    assert await runs.load(db, claimed.run.id, claimed.token) == before
+
+
 async def test_a_failed_run_cancels_what_was_not_begun_and_may_be_tried_again(db: Database) -> None:
     claimed = await a_claimed_run(db)
     (call,) = await a_turn(db, claimed)

@@ -106,11 +106,11 @@ CREATE TABLE runs (
 	CONSTRAINT fk_runs_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
 )
 ;;
-CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
-;;
 CREATE INDEX ix_runs_queue ON runs (queued_at) WHERE status = 'queued'
 ;;
 CREATE INDEX ix_runs_running ON runs (id) WHERE status = 'running'
+;;
+CREATE UNIQUE INDEX uq_runs_one_started ON runs (conversation_id) WHERE started_at IS NOT NULL AND status NOT IN ('cancelled', 'completed', 'exhausted', 'failed')
 ;;
 CREATE TABLE notices (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 
@@ -237,19 +237,19 @@ CREATE TABLE approvals (
 	CONSTRAINT fk_approvals_replaces FOREIGN KEY(replaces) REFERENCES approvals (id)
 )
 ;;
+CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
+;;
+CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
+;;
+CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
+;;
+CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
+;;
 CREATE INDEX ix_approvals_open ON approvals (created_at) WHERE status IN ('approved', 'executing', 'pending', 'unknown')
 ;;
 CREATE INDEX ix_approvals_ready ON approvals (decided_at) WHERE status = 'approved'
 ;;
-CREATE INDEX ix_approvals_conversation_id ON approvals (conversation_id, created_at)
-;;
 CREATE INDEX ix_approvals_run_id ON approvals (run_id)
-;;
-CREATE INDEX ix_approvals_replaces ON approvals (replaces) WHERE replaces IS NOT NULL
-;;
-CREATE INDEX ix_approvals_escalation ON approvals (escalate_at) WHERE status = 'pending' AND escalated_at IS NULL
-;;
-CREATE INDEX ix_approvals_deadline ON approvals (expires_at) WHERE status = 'pending'
 ;;
 CREATE TABLE held_items (
 	effect TEXT NOT NULL, 
@@ -367,7 +367,7 @@ CREATE UNIQUE INDEX uq_vetoes_standing ON vetoes (conversation_id, effect) WHERE
 ;;
 CREATE FUNCTION audit_payload_hash(salt bytea, actor jsonb, data jsonb) RETURNS bytea
 LANGUAGE sql STABLE AS $$
-  SELECT sha256(salt || convert_to(concat(actor, E'\n', data), 'UTF8'))
+  SELECT sha256(salt || convert_to(concat(E'\n', actor, E'\n', data), 'UTF8'))
 $$
 ;;
 CREATE FUNCTION audit_event_hash(
