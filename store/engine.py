@@ -166,6 +166,18 @@ class Database:
         assert row is not None
         return str(row["role"])
 
+    async def server_version(self) -> str:
+        """The server's version as it names it, like "18.1"."""
+        row = await self.one("SELECT current_setting('server_version') AS version")
+        assert row is not None
+        return str(row["version"])
+
+    async def clock(self) -> float:
+        """The house's time, in seconds since the epoch; the tables must be there."""
+        row = await self.one("SELECT extract(epoch FROM house_now())::float8 AS seconds")
+        assert row is not None
+        return float(row["seconds"])
+
     async def check(self) -> None:
         """Raise what keeps this version from working here: DatabaseUnavailable, ServerTooOld, NotMigrated."""
         row = await self.one("SELECT current_setting('server_version_num')::int / 10000 AS major")

@@ -9,7 +9,7 @@ import typer
 
 from agent.policy import PolicyError
 from agent.toolbox import ToolsError
-from bot.commands import approvals, audit, policy, processes, runs
+from bot.commands import approvals, audit, doctor, policy, processes, runs
 from bot.commands.output import CommandFailed
 from bot.demo.errors import DemoFailed
 from bot.process import PortTaken, WorkerEnded
@@ -41,7 +41,7 @@ A person decides in Slack; then it runs once. `vistobueno demo` shows it on this
 def make_cli() -> typer.Typer:
     """The command with all its sub-commands."""
     cli = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    for noun in (processes, runs, approvals, audit, policy):
+    for noun in (processes, runs, approvals, audit, policy, doctor):
         noun.register(cli)
     return cli
 
