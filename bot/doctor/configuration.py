@@ -55,7 +55,7 @@ def _two_databases(settings: Settings) -> Finding | None:
         return None
     return warning(
         CHECK,
-        f"DATABASE_URL names the database {app}, and DATABASE_OWNER_URL {owner}",
+        "DATABASE_URL and DATABASE_OWNER_URL name different databases",
         "Let both name the same database, or `vistobueno migrate` prepares one that the app never uses.",
     )
 
