@@ -55,8 +55,6 @@ def sqlalchemy_url(url: str, *, named_by: str = "DATABASE_URL") -> URL:
         )
     if "@" in (parsed.host or ""):
         raise DatabaseUnavailable(f"{named_by} has a second @: write one of the password as %40.")
-    if "@" in (parsed.database or ""):
-        raise DatabaseUnavailable(f"{named_by} has an @ after a /: write each / of the password as %2F.")
     return parsed.set(drivername="postgresql+psycopg")
 
 
