@@ -18,13 +18,11 @@ from store.records import Rule
 
 __all__ = [
     "AgentPolicy",
-    "Gap",
     "Person",
     "Policy",
     "PolicyError",
     "Refusal",
     "acting_role",
-    "gaps",
     "load_policy",
     "may_decide",
     "same_person",
@@ -102,38 +100,14 @@ class Policy:
         """Give the user ids that have any of the roles, each once, in the file's order."""
         return _people(self.roles, roles)
 
+    def deciding_roles(self, tool_name: str) -> tuple[str, ...]:
+        """Give the roles that may ever decide the tool's calls, those of an escalation in time included."""
+        return _deciding(self.rule_for(tool_name))
+
     def without(self, users: Collection[str]) -> "Policy":
         """Give the policy as it works when these user ids decide nothing: roles may be empty in it."""
         left = {role: tuple(u for u in all_ if u not in users) for role, all_ in self.roles.items()}
         return replace(self, roles=MappingProxyType(left))
-
-
-@dataclass(frozen=True)
-class Gap:
-    """Tools whose calls can lack approvers for ever, escalated or not.
-
-    `people` is how many have any of the `roles`, which are all that may decide. Fewer than the `quorum`:
-    no call can be approved; enough for it: none that one of them asks for (four eyes).
-    """
-
-    tools: tuple[str, ...]
-    roles: tuple[str, ...]
-    people: int
-    quorum: int
-
-
-def gaps(policy: Policy) -> tuple[Gap, ...]:
-    """Give the tools that can ask what nobody can approve, those with the same reason together."""
-    found: dict[tuple[tuple[str, ...], int], list[str]] = {}
-    for tool in policy.asking:
-        rule = policy.rule_for(tool)
-        deciding = _deciding(rule)
-        if rule.quorum > len(policy.users_of(deciding)) - rule.four_eyes:
-            found.setdefault((deciding, rule.quorum), []).append(tool)
-    return tuple(
-        Gap(tuple(tools), roles, len(policy.users_of(roles)), quorum)
-        for (roles, quorum), tools in found.items()
-    )
 
 
 def load_policy(path: str | Path, tools: Mapping[str, Tool], *, home_team: str | None = None) -> Policy:
@@ -197,7 +171,6 @@ def _can_escalate(rule: Rule) -> bool:
 
 
 def _deciding(rule: Rule) -> tuple[str, ...]:
-    """The roles that may ever decide."""
     named = (*rule.approvers, *rule.escalate_to) if _can_escalate(rule) else rule.approvers
     return tuple(dict.fromkeys(named))
 

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 import aiohttp
 from slack_sdk.errors import SlackApiError
 
-from agent.policy import Gap, Policy, gaps
+from agent.gaps import Gap, gaps
+from agent.policy import Policy
 from bot.doctor.finding import Finding, failed, skip, skipped, summed, warning
 from bot.identity import Why, ask_for, why_nobody
 from bot.slack import Slack, error_code

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from agent.policy import Gap, Policy, PolicyError, gaps, load_policy, verdict_of, warnings
+from agent.gaps import Gap, gaps
+from agent.policy import Policy, PolicyError, load_policy, verdict_of, warnings
 from agent.tool import Facts, Risk, Tool, Verdict, ask_when
 from agent.toolbox import load_tools
 
