@@ -27,6 +27,10 @@ ONCE_SECONDS = 8.0
 QUICK_SECONDS = 2.0
 UNREACHABLE = (aiohttp.ClientError, TimeoutError)
 """What a call that got no answer raises; whether it was carried out is not known."""
+PASSING = frozenset(
+    {"fatal_error", "internal_error", "rate_limited", "ratelimited", "request_timeout", "service_unavailable"}
+)
+"""https://docs.slack.dev/reference/methods/auth.test: errors that say nothing about the token."""
 
 
 class SlackRefusedToken(Exception):
@@ -96,6 +100,8 @@ async def introduce(client: AsyncWebClient) -> AsyncSlackResponse:
             raise SlackUnreachable(
                 f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
             ) from error
+        if code in PASSING:
+            raise SlackUnreachable(f"Slack cannot answer now ({code}): try again later.") from error
         raise SlackRefusedToken(
             f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
             "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."

@@ -33,6 +33,16 @@ async def test_a_slack_that_cannot_be_reached_is_told_from_a_token_that_is_refus
     assert "Slack cannot be reached at http://127.0.0.1:1/api/" in (found["slack"].do or "")
 
 
+@pytest.mark.parametrize("fault", [Fault.rate_limited(), Fault.error("internal_error")])
+async def test_a_slack_that_cannot_answer_now_says_nothing_about_the_token(
+    house: House, fault: Fault
+) -> None:
+    house.sandbox.faults.add("auth.test", fault)
+    finding = await house.finding("slack")
+    assert (finding.status, finding.says) == ("failed", "Slack cannot be asked")
+    assert (finding.do or "").endswith("): try again later.")
+
+
 async def test_missing_scopes_are_named_with_what_they_are_for(house: House) -> None:
     house.sandbox.workspace.app.scopes -= {"commands", "im:write"}
     finding = await house.finding("scopes")
