@@ -5,7 +5,7 @@ import typer
 from agent.policy import Policy, load_policy, warnings
 from agent.tool import Risk
 from agent.toolbox import load_tools
-from bot.commands.output import JsonOption, print_json, print_table, read_settings
+from bot.commands.output import JsonOption, duration, print_json, print_table, read_settings
 
 
 def register(cli: typer.Typer) -> None:
@@ -30,7 +30,7 @@ def check(as_json: JsonOption = False) -> None:
         return print_json({"policy": policy.file, "rules": rules, "warnings": warnings(policy)})
     typer.echo(f"{policy.file} can be used")
     rows = [
-        (name, ", ".join(rule.approvers), rule.quorum, _hours(rule.expires_after), rule.channel)
+        (name, ", ".join(rule.approvers), rule.quorum, duration(rule.expires_after), rule.channel)
         for name, rule in rules.items()
     ]
     print_table(("tool", "approvers", "quorum", "expires after", "channel"), rows, "No tool can ask.")
@@ -40,7 +40,3 @@ def check(as_json: JsonOption = False) -> None:
 def _print_warnings(policy: Policy) -> None:
     for warning in warnings(policy):
         typer.echo(f"warning: {warning}")
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:g} h"

@@ -1,7 +1,6 @@
 """The commands that run: dev, web, worker; and migrate, start, demo."""
 
 import os
-import re
 import socket
 from dataclasses import replace
 from typing import Annotated
@@ -13,6 +12,7 @@ from agent.policy import Policy
 from agent.start import TaskEmpty, TaskTooLong, start_run
 from bot.app import build, build_house
 from bot.commands.output import CommandFailed, complete, read_settings
+from bot.commands.slack_ids import expect_channel, expect_user
 from bot.databases import existing, own_or_named
 from bot.demo.command import demo
 from bot.process import Announce, listen, run
@@ -21,8 +21,6 @@ from bot.slack import Team, connect
 from store.engine import migrate as migrate_database
 from store.records import Actor
 
-# https://docs.slack.dev/reference/objects/user-object and …/conversation-object
-USER_ID, CHANNEL_ID = re.compile(r"[UW][A-Z0-9]{2,}"), re.compile(r"[CDG][A-Z0-9]{2,}")
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
 
 
@@ -91,8 +89,8 @@ def start(
     agent: Annotated[str | None, typer.Option(help="Name of the agent; there is one so far.")] = None,
 ) -> None:
     """Start a run without a message in Slack, and print its id; the bot's first message begins its thread."""
-    _expect_id("--user", user, USER_ID, "the member ID from the person's profile in Slack, like U0MARTA")
-    _expect_id("--channel", channel, CHANNEL_ID, "the ID from the channel's details in Slack, like C0SUPPORT")
+    expect_user("--user", user)
+    expect_channel("--channel", channel)
     settings = read_settings(quiet=True)
     settings.require_slack("vistobueno start")
     typer.echo(complete(_start(settings, task, user, channel, key or uuid4().hex, agent)))
@@ -158,11 +156,6 @@ def _first_channel(policy: Policy) -> str:
     if not channels:
         raise CommandFailed("There is no tool, so no rule names a channel: give one with --channel.")
     return max(channels, key=channels.count)
-
-
-def _expect_id(option: str, value: str | None, form: re.Pattern[str], what: str) -> None:
-    if value is not None and not form.fullmatch(value):
-        raise CommandFailed(f"{option} is {value!r}: write {what}.")
 
 
 def _requester(team: Team, user: str | None) -> Actor:
