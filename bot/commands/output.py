@@ -27,6 +27,9 @@ JsonOption = Annotated[
 LimitOption = Annotated[
     int, typer.Option("--limit", min=1, max=1000, help="How many rows at most, the newest of them.")
 ]
+# The parts of `vistobueno --help`, in the order in which somebody new comes by them.
+TRYING, RUNNING, LOOKING = "Try it", "Run it", "Look, stop, try again"
+TERMINAL = 80  # columns
 COLOURS = {
     "awaiting_approval": typer.colors.YELLOW,
     "pending": typer.colors.YELLOW,
@@ -105,6 +108,11 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
 
 
+def json_line(value: Any) -> str:
+    """A value as JSON on one line, for people to look at."""
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str, *, room: int | None = None
 ) -> None:
@@ -119,9 +127,9 @@ def print_table(
     texts = [[_cell(value) for value in row] for row in rows]
     head, *body = aligned([[name.upper() for name in columns], *texts], right=right, room=room)
     paints = _has_colours()
-    typer.echo(joined([typer.style(name, bold=True) for name in head] if paints else head))
+    typer.echo(joined([typer.style(name, bold=True) for name in head] if paints else head), color=paints)
     for row, cells in zip(rows, body, strict=True):
-        typer.echo(joined(list(map(_painted, row, cells)) if paints else cells))
+        typer.echo(joined(list(map(_painted, row, cells)) if paints else cells), color=paints)
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:

@@ -14,6 +14,8 @@ from bot.blocks.phrases import When
 from bot.commands.call_input import InputOption, read_input
 from bot.commands.foreseen import Foreseen, foresee
 from bot.commands.output import (
+    TERMINAL,
+    TRYING,
     CommandFailed,
     JsonOption,
     complete,
@@ -26,7 +28,6 @@ from bot.commands.output import (
 from bot.commands.slack_ids import expect_user
 from store.records import Actor, Approval, Rule
 
-ROOM = 80  # columns
 UNDO = {
     Risk.IRREVERSIBLE: "no, this cannot be undone",
     Risk.REVERSIBLE: "yes, this can be undone",
@@ -36,7 +37,7 @@ UNDO = {
 
 def register(cli: typer.Typer) -> None:
     """Add the command to `vistobueno`."""
-    cli.command(rich_help_panel="Try it")(preview)
+    cli.command(rich_help_panel=TRYING)(preview)
 
 
 def preview(
@@ -54,10 +55,11 @@ def preview(
 ) -> None:
     """Show what the approvers would see if the agent called TOOL with this input now.
 
-    The tool's own facts, preview and precondition run, and the policy says what would happen: run, ask or
-    refuse. Nothing is executed, recorded or posted.
+    The tool's own facts, preview and precondition are made, within its time limit, and the policy says what
+    would happen: run, ask or refuse. Nothing is executed, recorded or posted. It uses the database that
+    DATABASE_URL names, else the one that `vistobueno demo` or `vistobueno dev` made.
 
-    Example: vistobueno preview send_email --input @mail.json --as U0LEO
+    Example: `vistobueno preview send_email --input @mail.json --as U0LEO`
     """
     expect_user("--as", user)
     settings = read_settings(quiet=True)
@@ -80,7 +82,7 @@ def _print(found: Foreseen) -> None:
     _say(_sentence(found))
     if found.shown is not None:
         typer.echo()
-        typer.echo(as_text(found.shown.blocks, ROOM))
+        typer.echo(as_text(found.shown.blocks, TERMINAL))
     typer.echo()
     print_fields(_fields(found))
     asked = found.asked
@@ -92,7 +94,7 @@ def _print(found: Foreseen) -> None:
 
 
 def _say(text: str) -> None:
-    for line in broken(text, ROOM):
+    for line in broken(text, TERMINAL):
         print_line(line)
 
 

@@ -11,7 +11,7 @@ import typer
 from agent.policy import Policy
 from agent.start import TaskEmpty, TaskTooLong, start_run
 from bot.app import build, build_house
-from bot.commands.output import CommandFailed, complete, read_settings
+from bot.commands.output import RUNNING, TRYING, CommandFailed, complete, read_settings
 from bot.commands.slack_ids import expect_channel, expect_user
 from bot.databases import existing, own_or_named
 from bot.demo.command import demo
@@ -26,8 +26,9 @@ LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes t
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    for command in (demo, dev, web, worker, migrate, start):
-        cli.command()(command)
+    cli.command(rich_help_panel=TRYING)(demo)
+    for command in (dev, migrate, web, worker, start):
+        cli.command(rich_help_panel=RUNNING)(command)
 
 
 def dev() -> None:
@@ -45,7 +46,10 @@ def dev() -> None:
 
 def web(
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; else every one if PORT is set, or 127.0.0.1.")
+        str | None,
+        typer.Option(
+            help="Address to listen on, like 0.0.0.0; default: 127.0.0.1, or every address if PORT is set."
+        ),
     ] = None,
 ) -> None:
     """Run what Slack talks to: events, buttons, commands, at /slack/events.
@@ -73,7 +77,11 @@ def worker() -> None:
 
 
 def migrate() -> None:
-    """Bring the database to this version's tables, as its owner (DATABASE_OWNER_URL, else DATABASE_URL)."""
+    """Make or update the tables of the database; run it before each new version of web and worker.
+
+    It works as the database's owner: DATABASE_OWNER_URL if that is set, else DATABASE_URL. Running it again
+    changes nothing.
+    """
     settings = read_settings()
     url = settings.database_owner_url or settings.require_database("vistobueno migrate")
     named_by = "DATABASE_OWNER_URL" if settings.database_owner_url else "DATABASE_URL"
@@ -82,13 +90,33 @@ def migrate() -> None:
 
 
 def start(
-    task: Annotated[str, typer.Argument(help="What the agent is to do, in words.")],
-    user: Annotated[str | None, typer.Option(help="Slack id of the requester; else the operator.")] = None,
-    channel: Annotated[str | None, typer.Option(help="Slack id of the channel; else the policy's.")] = None,
-    key: Annotated[str | None, typer.Option(help="The same key again prints the first run.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Name of the agent; there is one so far.")] = None,
+    task: Annotated[str, typer.Argument(help="What the agent is to do, in words; up to 40,000 characters.")],
+    user: Annotated[
+        str | None, typer.Option(help="Slack id of the person it is for, like U0LEO; default: the operator.")
+    ] = None,
+    channel: Annotated[
+        str | None,
+        typer.Option(
+            help="Slack id of the channel for its thread, like C0SUPPORT; default: where most cards go."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Your own name for this start, like nightly-2026-11-30: the same key again starts nothing "
+            "and prints the first run's id."
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Name of the agent, as in the policy file; there is one so far.")
+    ] = None,
 ) -> None:
-    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread."""
+    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread.
+
+    Needs SLACK_BOT_TOKEN. A worker, or `vistobueno dev`, does the work.
+
+    Example: `vistobueno start "refund the failed payments" --user U0LEO --channel C0SUPPORT`
+    """
     expect_user("--user", user)
     expect_channel("--channel", channel)
     settings = read_settings(quiet=True)

@@ -35,12 +35,21 @@ FOR_PEOPLE = (
 HELP = """vistobueno lets an AI agent do real work and stop before the part that cannot be undone.
 
 A person decides in Slack; then it runs once. `vistobueno demo` shows it on this machine: no account, no key.
+
+`vistobueno COMMAND --help` tells more of each. What can be mended is said in one line, with exit code 1;
+wrong usage exits 2. All settings are variables of the environment: the file .env.example names each.
 """
 
 
 def make_cli() -> typer.Typer:
     """The command with all its sub-commands."""
-    cli = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+    cli = typer.Typer(
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
     for noun in (processes, preview, policy, runs, approvals, audit):
         noun.register(cli)
     return cli
