@@ -77,7 +77,7 @@ async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor)
             except InvalidInput as error:
                 raise _invalid(tool, error.fields) from error
             if isinstance(judged, Refused):
-                return _forbidden(house.policy, tool, requester, judged)
+                return _refused(house.policy, tool, requester, judged)
             approval = approval_to_be(house, judged, requester, now)
             shown = await _shown(db, texts(settings.locale), judged, approval)
             weighed = judged.weighed
@@ -86,7 +86,7 @@ async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor)
             )
 
 
-def _forbidden(policy: Policy, tool: Tool, requester: Actor, refused: Refused) -> Foreseen:
+def _refused(policy: Policy, tool: Tool, requester: Actor, refused: Refused) -> Foreseen:
     told: Mapping[str, Any] = refused.result.content
     if refused.status is CallStatus.INVALID:
         raise _invalid(tool, [(str(wrong["field"]), str(wrong["problem"])) for wrong in told["fields"]])
@@ -103,18 +103,18 @@ def _invalid(tool: Tool, fields: list[tuple[str, str]]) -> CommandFailed:
     return CommandFailed(f"The input does not fit {tool.name}: correct {what}.", wrong)
 
 
-async def _shown(db: Database, words_of: Texts, judged: Judged, approval: Approval) -> Message:
+async def _shown(db: Database, language: Texts, judged: Judged, approval: Approval) -> Message:
     irreversible = judged.tool.risk is Risk.IRREVERSIBLE
     if judged.asks:
         context = CardContext(
-            texts=words_of,
+            texts=language,
             irreversible=irreversible,
             overlaps=tuple(await approvals.overlaps(db, approval)),
             field_titles=field_titles(judged.tool.input),
         )
         return card(approval, context)
-    about = details.impact(approval.shown, words_of)
-    rests_on = details.rests_on(approval.shown, words_of, irreversible=irreversible)
+    about = details.impact(approval.shown, language)
+    rests_on = details.rests_on(approval.shown, language, irreversible=irreversible)
     blocks = [header(title(approval)), *(lines(said) for said in (about, rests_on) if said)]
-    blocks += details.sample(approval.shown, words_of, as_table=True)
+    blocks += details.sample(approval.shown, language, as_table=True)
     return message(words(title(approval)), blocks)

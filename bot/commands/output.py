@@ -113,19 +113,14 @@ def json_line(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
-def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str, *, room: int | None = None
-) -> None:
-    """Print rows under their columns, numbers to the right, or the sentence `empty` when there are none.
-
-    With `room` cells are shortened until a row fits so many columns of a terminal.
-    """
+def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
+    """Print rows under their columns, numbers to the right; without rows, the sentence `empty`."""
     if not rows:
         typer.echo(empty)
         return
     right = {at for at, cells in enumerate(zip(*rows, strict=True)) if _are_numbers(cells)}
     texts = [[_cell(value) for value in row] for row in rows]
-    head, *body = aligned([[name.upper() for name in columns], *texts], right=right, room=room)
+    head, *body = aligned([[name.upper() for name in names], *texts], right=right)
     paints = _has_colours()
     typer.echo(joined([typer.style(name, bold=True) for name in head] if paints else head), color=paints)
     for row, cells in zip(rows, body, strict=True):

@@ -90,7 +90,10 @@ def migrate() -> None:
 
 
 def start(
-    task: Annotated[str, typer.Argument(help="What the agent is to do, in words; up to 40,000 characters.")],
+    task: Annotated[
+        str,
+        typer.Argument(metavar="TASK", help="What the agent is to do, in words; up to 40,000 characters."),
+    ],
     user: Annotated[
         str | None, typer.Option(help="Slack id of the person it is for, like U0LEO; default: the operator.")
     ] = None,
