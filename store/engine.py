@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -165,6 +166,13 @@ class Database:
         row = await self.one("SELECT current_user AS role")
         assert row is not None
         return str(row["role"])
+
+    async def now(self) -> datetime:
+        """The time by the database's clock, which every deadline follows."""
+        row = await self.one("SELECT house_now() AS now")
+        assert row is not None
+        now: datetime = row["now"]
+        return now
 
     async def check(self) -> None:
         """Raise what keeps this version from working here: DatabaseUnavailable, ServerTooOld, NotMigrated."""
