@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -172,11 +173,12 @@ class Database:
         assert row is not None
         return str(row["version"])
 
-    async def clock(self) -> float:
-        """The house's time, in seconds since the epoch; the tables must be there."""
-        row = await self.one("SELECT extract(epoch FROM house_now())::float8 AS seconds")
+    async def now(self) -> datetime:
+        """The time by the database's clock, which every deadline follows."""
+        row = await self.one("SELECT house_now() AS now")
         assert row is not None
-        return float(row["seconds"])
+        now: datetime = row["now"]
+        return now
 
     async def check(self) -> None:
         """Raise what keeps this version from working here: DatabaseUnavailable, ServerTooOld, NotMigrated."""

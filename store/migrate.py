@@ -9,6 +9,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import URL
 
+from store.embedded import default_folder
 from store.errors import NotMigrated, refuse_old_server
 
 FOLDER = Path(__file__).parent / "migrations"
@@ -32,7 +33,10 @@ def wrong_version(found: str | None) -> NotMigrated:
     if found is not None and found > HEAD:
         way = "install a newer one"
     elif found is not None and found < OLDEST:
-        way = "it is from before the first release; use an empty one, or remove the embedded one's folder"
+        way = (
+            "it is from before the first release; use an empty one"
+            f" (the embedded one's folder may be removed: {default_folder()})"
+        )
     else:
         way = "run `vistobueno migrate`"
     return NotMigrated(

@@ -4,33 +4,43 @@ from typing import Annotated
 
 import typer
 
+from bot.blocks import details
+from bot.blocks.as_text import as_text
+from bot.blocks.bounded import lines
+from bot.blocks.details import CardContext
 from bot.commands.output import (
+    LOOKING,
+    TERMINAL,
     CommandFailed,
     JsonOption,
     LimitOption,
     complete,
+    json_line,
     print_fields,
     print_json,
-    print_line,
     print_table,
     read_settings,
     shorten,
 )
 from bot.databases import existing
+from bot.texts import texts
 from store import approvals
 from store.records import Approval
 
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    group = typer.Typer(no_args_is_help=True, help="What waited, or waits, for people's say.")
+    group = typer.Typer(no_args_is_help=True, help="What waits for people to decide, and what became of it.")
     group.command("list")(list_approvals)
     group.command("show")(show_approval)
-    cli.add_typer(group, name="approvals")
+    cli.add_typer(group, name="approvals", rich_help_panel=LOOKING)
 
 
 def list_approvals(
-    everything: Annotated[bool, typer.Option("--all", help="Those that have ended too.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Those that have ended too; without it, only those still open."),
+    ] = False,
     limit: LimitOption = 50,
     as_json: JsonOption = False,
 ) -> None:
@@ -39,17 +49,23 @@ def list_approvals(
     if as_json:
         return print_json(found)
     rows = [
-        (a.id, a.status, a.shown.preview["title"], ", ".join(a.rule.approvers), a.expires_at) for a in found
+        (a.id, a.status, shorten(a.shown.preview["title"]), ", ".join(a.rule.approvers), a.expires_at)
+        for a in found
     ]
     return print_table(
         ("id", "status", "title", "approvers", "expires"),
         rows,
-        "No approvals." if everything else "Nothing waits.",
+        "There are no approvals yet." if everything else "Nothing waits; --all shows what has ended.",
     )
 
 
 def show_approval(
-    approval_id: Annotated[str, typer.Argument(metavar="ID", help="The approval's id.")],
+    approval_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The approval's id, as `approvals list --all` shows it, like apr_3f9c…"
+        ),
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Show one approval: what its current revision shows, who decided, what became of it."""
@@ -57,10 +73,17 @@ def show_approval(
     if as_json:
         return print_json(approval)
     print_fields(_fields(approval))
-    for line in approval.shown.preview["impact"]:
-        print_line(f"  {line}")
-    sample = approval.shown.preview["sample"]
-    return print_table(approval.shown.preview["columns"], sample, "") if sample else None
+    return _print_preview(approval)
+
+
+def _print_preview(approval: Approval) -> None:
+    """Print what the card says of the call, in the card's words."""
+    words = texts(read_settings().locale)
+    about = details.impact(approval.shown, words)
+    essentials = details.essentials(approval, CardContext(texts=words))
+    blocks = [*([lines(about)] if about else []), lines(essentials)]
+    typer.echo()
+    typer.echo(as_text([*blocks, *details.sample(approval.shown, words, as_table=True)], TERMINAL))
 
 
 async def _listed(everything: bool, limit: int) -> list[Approval]:
@@ -85,7 +108,7 @@ def _fields(approval: Approval) -> list[tuple[str, object]]:
         ("status", approval.status),
         ("title", approval.shown.preview["title"]),
         ("tool", approval.tool),
-        ("input", shorten(str(approval.shown.input), 300)),
+        ("input", shorten(json_line(approval.shown.input), 300)),
         ("revision", approval.revision),
         ("requester", approval.requester.name),
         ("run", approval.run_id),

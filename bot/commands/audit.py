@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from bot.commands.output import (
+    LOOKING,
     CommandFailed,
     JsonOption,
     complete,
+    json_line,
     print_json,
     print_table,
     read_settings,
@@ -20,25 +22,30 @@ from store.records import AuditEvent, Verified
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    group = typer.Typer(no_args_is_help=True, help="Who did what, when, on what.")
+    group = typer.Typer(
+        no_args_is_help=True, help="The record: who did what, when, on what, and whether it is whole."
+    )
     group.command("show")(show)
     group.command("verify")(verify)
-    cli.add_typer(group, name="audit")
+    cli.add_typer(group, name="audit", rich_help_panel=LOOKING)
 
 
 def show(
-    subject: Annotated[str, typer.Argument(metavar="ID", help="A run's id, or an approval's.")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="A run's id, or an approval's, as `runs list` and `approvals list` show them.",
+        ),
+    ],
     as_json: JsonOption = False,
 ) -> None:
     """Show the events of a run or of an approval, in order."""
     events = complete(_events(subject))
     if as_json:
         return print_json(events)
-    rows = [
-        (event.seq, event.at, event.kind, _who(event), shorten(str(event.data or "redacted"), 70))
-        for event in events
-    ]
-    return print_table(("seq", "at", "kind", "who", "data"), rows, "No events.")
+    rows = [(event.seq, event.at, event.kind, _who(event), _data(event)) for event in events]
+    return print_table(("seq", "at", "kind", "who", "data"), rows, "Nothing is on record.")
 
 
 def verify(as_json: JsonOption = False) -> None:
@@ -65,6 +72,10 @@ async def _events(subject: str) -> list[AuditEvent]:
 async def _verified() -> Verified:
     async with existing(read_settings()) as db:
         return await audit.verify(db)
+
+
+def _data(event: AuditEvent) -> str:
+    return "redacted" if event.data is None else shorten(json_line(event.data), 70)
 
 
 def _who(event: AuditEvent) -> str:

@@ -4,7 +4,7 @@ import os
 
 import typer
 
-from bot.commands.output import JsonOption, complete, print_json, print_line, read_settings
+from bot.commands.output import RUNNING, JsonOption, complete, print_json, print_line, read_settings
 from bot.doctor.examination import examine
 from bot.doctor.finding import Finding
 from bot.settings import SettingsError
@@ -12,7 +12,7 @@ from bot.settings import SettingsError
 
 def register(cli: typer.Typer) -> None:
     """Add the command to `vistobueno`."""
-    cli.command()(doctor)
+    cli.command(rich_help_panel=RUNNING)(doctor)
 
 
 def doctor(as_json: JsonOption = False) -> None:

@@ -5,7 +5,8 @@ import dataclasses
 import json
 import os
 import signal
-from collections.abc import Coroutine, Sequence
+import sys
+from collections.abc import Collection, Coroutine, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar
@@ -13,17 +14,41 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from agent.legible import visible
+from bot.aligned import aligned, columns, joined
+from bot.blocks.characters import cut
 from bot.logs import configure
 from bot.settings import Settings
 
 T = TypeVar("T")
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of lines for people.")]
-LimitOption = Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most so many.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON for programs instead of lines for people.")
+]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=1, max=1000, help="How many rows at most, the newest of them.")
+]
+# The parts of `vistobueno --help`, in the order in which somebody new comes by them.
+TRYING, RUNNING, LOOKING = "Try it", "Run it", "Look, stop, try again"
+TERMINAL = 80  # columns
+COLOURS = {
+    "awaiting_approval": typer.colors.YELLOW,
+    "pending": typer.colors.YELLOW,
+    "completed": typer.colors.GREEN,
+    "executed": typer.colors.GREEN,
+    "done": typer.colors.GREEN,
+    "exhausted": typer.colors.RED,
+    "failed": typer.colors.RED,
+    "unknown": typer.colors.RED,
+}
+"""Of statuses, on a terminal; their words say the same."""
 
 
 class CommandFailed(Exception):
-    """The command could not do it; the text is one sentence that says what to do."""
+    """The command could not do it: one sentence that says what to do, and `details`, lines below it."""
+
+    def __init__(self, sentence: str, details: Sequence[str] = ()) -> None:
+        self.details = tuple(details)
+        super().__init__(sentence)
 
 
 def read_settings(*, quiet: bool = False) -> Settings:
@@ -83,24 +108,31 @@ def print_json(value: Any) -> None:
     typer.echo(json.dumps(plain(value), ensure_ascii=False, indent=2))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
-    """Print rows under their columns, or the sentence `empty` when there are none."""
+def json_line(value: Any) -> str:
+    """A value as JSON on one line, for people to look at."""
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], empty: str) -> None:
+    """Print rows under their columns, numbers to the right; without rows, the sentence `empty`."""
     if not rows:
         typer.echo(empty)
         return
-    heads = [_cell(column).upper() for column in columns]
-    cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
-    for line in [heads, *cells]:
-        typer.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+    right = {at for at, cells in enumerate(zip(*rows, strict=True)) if _are_numbers(cells)}
+    texts = [[_cell(value) for value in row] for row in rows]
+    head, *body = aligned([[name.upper() for name in names], *texts], right=right)
+    paints = _has_colours()
+    typer.echo(joined([typer.style(name, bold=True) for name in head] if paints else head), color=paints)
+    for row, cells in zip(rows, body, strict=True):
+        typer.echo(joined(list(map(_painted, row, cells)) if paints else cells), color=paints)
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:
     """Print names and values, one a line; values that are None or empty are left out."""
     shown = [(name, _cell(value)) for name, value in fields if value not in (None, "", (), [])]
-    width = max((len(name) for name, _ in shown), default=0)
-    for name, text in shown:
-        typer.echo(f"{name.ljust(width)}  {text}")
+    names = aligned([[name] for name, _ in shown]) if shown else []
+    for (name,), (_, text) in zip(names, shown, strict=True):
+        typer.echo(joined([name, text]))
 
 
 def print_line(text: str) -> None:
@@ -113,10 +145,31 @@ def moment(value: datetime | None) -> str:
     return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def duration(seconds: float) -> str:
+    """A time that passes, in the largest unit that says it whole: "2 h", "90 min", "7 d"."""
+    for unit, length, least in (("d", 86400, 2), ("h", 3600, 1), ("min", 60, 1)):
+        if seconds >= least * length and seconds % length == 0:
+            return f"{seconds / length:g} {unit}"
+    return f"{seconds:g} s"
+
+
 def shorten(text: str, length: int = 60) -> str:
-    """One line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1]}…"
+    """One line of at most so many columns of a terminal."""
+    return cut(" ".join(text.split()), length, columns)
+
+
+def _has_colours() -> bool:
+    # https://no-color.org
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _painted(value: object, cell: str) -> str:
+    colour = COLOURS.get(str(value.value)) if isinstance(value, Enum) else None
+    return typer.style(cell, fg=colour) if colour else cell
+
+
+def _are_numbers(values: Collection[object]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def _cell(value: object) -> str:

@@ -5,7 +5,7 @@ import typer
 from agent.policy import Policy, load_policy, warnings
 from agent.tool import Risk
 from agent.toolbox import load_tools
-from bot.commands.output import JsonOption, print_json, print_table, read_settings
+from bot.commands.output import TRYING, JsonOption, duration, print_json, print_table, read_settings
 
 
 def register(cli: typer.Typer) -> None:
@@ -13,7 +13,7 @@ def register(cli: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, help="The rules: who decides, and how long it waits.")
     group.callback()(_group)
     group.command("check")(check)
-    cli.add_typer(group, name="policy")
+    cli.add_typer(group, name="policy", rich_help_panel=TRYING)
 
 
 def _group() -> None:
@@ -21,7 +21,11 @@ def _group() -> None:
 
 
 def check(as_json: JsonOption = False) -> None:
-    """Read the policy file as every start does; exit 1 with the line to change if it cannot be used."""
+    """Read the policy file as every start does, and show who decides what.
+
+    The file is policy.toml, or the one that VISTOBUENO_POLICY names. If it cannot be used, the error names
+    the place to change, and the exit code is 1.
+    """
     settings = read_settings()
     tools = load_tools(settings.tools)
     policy = load_policy(settings.policy, tools)
@@ -30,7 +34,7 @@ def check(as_json: JsonOption = False) -> None:
         return print_json({"policy": policy.file, "rules": rules, "warnings": warnings(policy)})
     typer.echo(f"{policy.file} can be used")
     rows = [
-        (name, ", ".join(rule.approvers), rule.quorum, _hours(rule.expires_after), rule.channel)
+        (name, ", ".join(rule.approvers), rule.quorum, duration(rule.expires_after), rule.channel)
         for name, rule in rules.items()
     ]
     print_table(("tool", "approvers", "quorum", "expires after", "channel"), rows, "No tool can ask.")
@@ -40,7 +44,3 @@ def check(as_json: JsonOption = False) -> None:
 def _print_warnings(policy: Policy) -> None:
     for warning in warnings(policy):
         typer.echo(f"warning: {warning}")
-
-
-def _hours(seconds: float) -> str:
-    return f"{seconds / 3600:g} h"

@@ -1,7 +1,6 @@
 """The commands that run: dev, web, worker; and migrate, start, demo."""
 
 import os
-import re
 import socket
 from dataclasses import replace
 from typing import Annotated
@@ -12,7 +11,8 @@ import typer
 from agent.policy import Policy
 from agent.start import TaskEmpty, TaskTooLong, start_run
 from bot.app import build, build_house
-from bot.commands.output import CommandFailed, complete, read_settings
+from bot.commands.output import RUNNING, TRYING, CommandFailed, complete, read_settings
+from bot.commands.slack_ids import expect_channel, expect_user
 from bot.databases import existing, own_or_named
 from bot.demo.command import demo
 from bot.process import Announce, listen, run
@@ -21,15 +21,14 @@ from bot.slack import Team, connect
 from store.engine import migrate as migrate_database
 from store.records import Actor
 
-# https://docs.slack.dev/reference/objects/user-object and …/conversation-object
-USER_ID, CHANNEL_ID = re.compile(r"[UW][A-Z0-9]{2,}"), re.compile(r"[CDG][A-Z0-9]{2,}")
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
 
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    for command in (demo, dev, web, worker, migrate, start):
-        cli.command()(command)
+    cli.command(rich_help_panel=TRYING)(demo)
+    for command in (dev, migrate, web, worker, start):
+        cli.command(rich_help_panel=RUNNING)(command)
 
 
 def dev() -> None:
@@ -47,7 +46,10 @@ def dev() -> None:
 
 def web(
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; else every one if PORT is set, or 127.0.0.1.")
+        str | None,
+        typer.Option(
+            help="Address to listen on, like 0.0.0.0; default: 127.0.0.1, or every address if PORT is set."
+        ),
     ] = None,
 ) -> None:
     """Run what Slack talks to: events, buttons, commands, at /slack/events.
@@ -75,7 +77,11 @@ def worker() -> None:
 
 
 def migrate() -> None:
-    """Bring the database to this version's tables, as its owner (DATABASE_OWNER_URL, else DATABASE_URL)."""
+    """Make or update the tables of the database; run it before each new version of web and worker.
+
+    It works as the database's owner: DATABASE_OWNER_URL if that is set, else DATABASE_URL. Running it again
+    changes nothing.
+    """
     settings = read_settings()
     url = settings.database_owner_url or settings.require_database("vistobueno migrate")
     named_by = "DATABASE_OWNER_URL" if settings.database_owner_url else "DATABASE_URL"
@@ -84,15 +90,38 @@ def migrate() -> None:
 
 
 def start(
-    task: Annotated[str, typer.Argument(help="What the agent is to do, in words.")],
-    user: Annotated[str | None, typer.Option(help="Slack id of the requester; else the operator.")] = None,
-    channel: Annotated[str | None, typer.Option(help="Slack id of the channel; else the policy's.")] = None,
-    key: Annotated[str | None, typer.Option(help="The same key again prints the first run.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Name of the agent; there is one so far.")] = None,
+    task: Annotated[
+        str,
+        typer.Argument(metavar="TASK", help="What the agent is to do, in words; up to 40,000 characters."),
+    ],
+    user: Annotated[
+        str | None, typer.Option(help="Slack id of the person it is for, like U0LEO; default: the operator.")
+    ] = None,
+    channel: Annotated[
+        str | None,
+        typer.Option(
+            help="Slack id of the channel for its thread, like C0SUPPORT; default: where most cards go."
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            help="Your own name for this start, like nightly-2026-11-30: the same key again starts nothing "
+            "and prints the first run's id."
+        ),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(help="Name of the agent, as in the policy file; there is one so far.")
+    ] = None,
 ) -> None:
-    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread."""
-    _expect_id("--user", user, USER_ID, "the member ID from the person's profile in Slack, like U0MARTA")
-    _expect_id("--channel", channel, CHANNEL_ID, "the ID from the channel's details in Slack, like C0SUPPORT")
+    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread.
+
+    Needs SLACK_BOT_TOKEN. A worker, or `vistobueno dev`, does the work.
+
+    Example: `vistobueno start "refund the failed payments" --user U0LEO --channel C0SUPPORT`
+    """
+    expect_user("--user", user)
+    expect_channel("--channel", channel)
     settings = read_settings(quiet=True)
     settings.require_slack("vistobueno start")
     typer.echo(complete(_start(settings, task, user, channel, key or uuid4().hex, agent)))
@@ -158,11 +187,6 @@ def _first_channel(policy: Policy) -> str:
     if not channels:
         raise CommandFailed("There is no tool, so no rule names a channel: give one with --channel.")
     return max(channels, key=channels.count)
-
-
-def _expect_id(option: str, value: str | None, form: re.Pattern[str], what: str) -> None:
-    if value is not None and not form.fullmatch(value):
-        raise CommandFailed(f"{option} is {value!r}: write {what}.")
 
 
 def _requester(team: Team, user: str | None) -> Actor:

@@ -9,7 +9,7 @@ import typer
 
 from agent.policy import PolicyError
 from agent.toolbox import ToolsError
-from bot.commands import approvals, audit, doctor, policy, processes, runs
+from bot.commands import approvals, audit, doctor, policy, preview, processes, runs
 from bot.commands.output import CommandFailed
 from bot.demo.errors import DemoFailed
 from bot.process import PortTaken, WorkerEnded
@@ -35,13 +35,22 @@ FOR_PEOPLE = (
 HELP = """vistobueno lets an AI agent do real work and stop before the part that cannot be undone.
 
 A person decides in Slack; then it runs once. `vistobueno demo` shows it on this machine: no account, no key.
+
+`vistobueno COMMAND --help` tells more of each. What can be mended is said in one line, with exit code 1;
+wrong usage exits 2. All settings are variables of the environment: the file .env.example names each.
 """
 
 
 def make_cli() -> typer.Typer:
     """The command with all its sub-commands."""
-    cli = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    for noun in (processes, runs, approvals, audit, policy, doctor):
+    cli = typer.Typer(
+        help=HELP,
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    for noun in (processes, preview, policy, doctor, runs, approvals, audit):
         noun.register(cli)
     return cli
 
@@ -52,17 +61,17 @@ def run() -> NoReturn:
         _refuse_what_is_no_text(sys.argv)
         make_cli()(prog_name="vistobueno")
     except FOR_PEOPLE as error:
-        _fail(str(error))
+        _fail(error)
     except BaseExceptionGroup as group:
         known, other = group.split(FOR_PEOPLE)
         if other is not None or known is None:
             raise
-        _fail(str(_first(known)))
+        _fail(_first(known))
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
             raise
         _give_up_output()
-        _fail(f"The output could not be written: {error.strerror}.")
+        _fail(CommandFailed(f"The output could not be written: {error.strerror}."))
     sys.exit(0)
 
 
@@ -86,7 +95,13 @@ def _give_up_output() -> None:
     os.close(nowhere)
 
 
-def _fail(sentence: str) -> NoReturn:
-    line = " ".join(sentence.split())
-    typer.echo(f"vistobueno: {line}", err=True)
+def _fail(error: BaseException) -> NoReturn:
+    details = error.details if isinstance(error, CommandFailed) else ()
+    typer.echo(f"vistobueno: {_one_line(str(error))}", err=True)
+    for detail in details:
+        typer.echo(f"  {_one_line(detail)}", err=True)
     sys.exit(1)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -8,10 +8,12 @@ import typer
 from agent.start import WrongStatus, cancel_run, retry_run
 from bot.app import build_house
 from bot.commands.output import (
+    LOOKING,
     CommandFailed,
     JsonOption,
     LimitOption,
     complete,
+    json_line,
     print_fields,
     print_json,
     print_line,
@@ -25,22 +27,26 @@ from store.engine import Database
 from store.records import Actor, Approval, Call, Run
 from store.transitions import OPEN_APPROVALS
 
-RunIdArgument = Annotated[str, typer.Argument(metavar="ID", help="The run's id, as `runs list` shows it.")]
+RunIdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="The run's id, as `runs list --all` shows it, like run_3f9c…")
+]
 OPERATOR = Actor("operator", name="operator")
 
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    group = typer.Typer(no_args_is_help=True, help="What the agent works on.")
+    group = typer.Typer(no_args_is_help=True, help="What the agent works on: list, show, stop, try again.")
     group.command("list")(list_runs)
     group.command("show")(show_run)
     group.command("cancel")(cancel)
     group.command("retry")(retry)
-    cli.add_typer(group, name="runs")
+    cli.add_typer(group, name="runs", rich_help_panel=LOOKING)
 
 
 def list_runs(
-    everything: Annotated[bool, typer.Option("--all", help="Finished ones too.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Finished runs too; without it, only unfinished ones.")
+    ] = False,
     limit: LimitOption = 50,
     as_json: JsonOption = False,
 ) -> None:
@@ -52,7 +58,9 @@ def list_runs(
     return print_table(
         ("id", "status", "begun", "requester", "task"),
         rows,
-        "No runs." if everything else "No unfinished runs.",
+        "There are no runs yet."
+        if everything
+        else "No run is unfinished; --all shows those that have ended.",
     )
 
 
@@ -64,8 +72,13 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     print_fields(_fields(run))
     for line in waits:
         print_line(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
-    rows = [(call.turn, call.tool, call.status, call.attempts, shorten(str(call.input), 50)) for call in made]
-    return print_table(("turn", "tool", "status", "attempts", "input"), rows, "No calls yet.")
+    rows = [
+        (call.turn, call.tool, call.status, call.attempts, shorten(json_line(call.input), 50))
+        for call in made
+    ]
+    return print_table(
+        ("turn", "tool", "status", "attempts", "input"), rows, "The agent has asked for nothing yet."
+    )
 
 
 def cancel(run_id: RunIdArgument) -> None:
@@ -75,7 +88,7 @@ def cancel(run_id: RunIdArgument) -> None:
 
 
 def retry(run_id: RunIdArgument) -> None:
-    """Let a failed run go on from its last turn."""
+    """Let a failed run go on from its last turn; only while its conversation has no other."""
     run = complete(_again(run_id))
     typer.echo(f"{run.id} is {run.status.value}")
 

@@ -16,9 +16,15 @@ from bot.settings import Settings
 
 
 def demo(
-    unattended: Annotated[bool, typer.Option("--play", help="Live the story unattended, then end.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="With --play: the last line is JSON.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the sandbox; 0: any free one.")] = 0,
+    unattended: Annotated[
+        bool, typer.Option("--play", help="Live the story unattended, in under a minute, then end.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --play: the last line is one JSON object.")
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the local Slack; 0: any free one.")
+    ] = 0,
 ) -> None:
     """Start everything on this machine: database, app, a shop to look after, and a sandbox Slack.
 

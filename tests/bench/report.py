@@ -25,6 +25,17 @@ SLOW = f"""\
     CAUTION: the floor takes more than {SLOW_FLOOR_MS:g} ms: the disk is slow or busy. Against a floor that
     mostly waits for the disk, what the product itself costs is hidden: the ratio is flattering."""
 
+BUSY_FACTOR = 3.0
+BUSY = f"""\
+    CAUTION: the floor's slowest round took more than {BUSY_FACTOR:g} times its quickest: something else is
+    using this machine. Run it again when it is idle."""
+
+
+def _cautions(cost: Cost) -> list[str]:
+    least, most = cost.floor_range_ms
+    slow, busy = cost.floor_ms > SLOW_FLOOR_MS, most > BUSY_FACTOR * least
+    return [*([SLOW] if slow else []), *([BUSY] if busy else [])]
+
 
 def report(cost: Cost, delay: Delay) -> str:
     """The whole report."""
@@ -47,7 +58,7 @@ def report(cost: Cost, delay: Delay) -> str:
             f"  the whole run     {cost.run_ms:7.2f} ms   {_times(run.median)} the floor"
             f" (rounds: {run.least:.2f} to {run.most:.2f})",
             f"    start {parts['start']:.2f}; CPU of this process {cost.client_cpu_ms:.2f} ms",
-            *([SLOW] if cost.floor_ms > SLOW_FLOOR_MS else []),
+            *_cautions(cost),
             "",
             "  per approval                floor     steps  whole run",
             *(_line(label, name, *counts) for name, label in LABELS.items()),

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.shop.seed import create_shop
 from bot.cli import main
-from store import runs
-from store.engine import Database
+from store import embedded, runs
+from store.engine import Database, migrate
 from store.records import Actor
 from tests.databases import Database as OwnDatabase
 
@@ -181,6 +182,34 @@ def test_the_policy_is_checked_and_shown(
     assert cli("policy", "check", "--json") == 0
     assert "refund_payments" in json.loads(capsys.readouterr().out)["rules"]
     assert cli("policy", "check", VISTOBUENO_POLICY=str(tmp_path / "none.toml")) == 1
+
+
+@pytest.fixture
+async def embedded_shop(cli: Cli, server_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded database as a demo leaves it, and no DATABASE_URL."""
+    monkeypatch.setattr("store.embedded.default_folder", lambda: server_folder)
+    server = await embedded.start(fast=True)
+    try:
+        await migrate(server.owner_url)
+        await create_shop(server.owner_url)
+    finally:
+        await embedded.stop(server)
+
+
+@pytest.mark.usefixtures("embedded_shop")
+def test_a_preview_finds_the_shop_in_the_embedded_database(
+    cli: Cli, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "")  # the command sets it for the tools: put back after the test
+    assert cli("preview", "delete_customers", "--input", '{"opened_before": "2100-01-01"}') == 0
+    assert "Delete 1,204 customers" in capsys.readouterr().out
+
+
+def test_a_preview_without_a_database_says_how_to_get_one(
+    cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli("preview", "search_payments", "--input", "{}") == 1
+    assert "DATABASE_URL" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_said_in_one_line(

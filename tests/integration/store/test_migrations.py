@@ -1,6 +1,7 @@
 """The migrations build exactly the tables, once, whoever runs them and however often."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ from sqlalchemy import create_engine
 
 from store import ddl
 from store import migrate as migrations
+from store.embedded import default_folder
 from store.engine import Database, migrate, sqlalchemy_url
 from store.errors import NotMigrated, StatementRefused
 from store.tables import metadata
@@ -119,9 +121,11 @@ async def test_a_database_of_another_version_says_what_to_run(database: Clone) -
 
 async def test_a_database_that_is_too_old_to_be_migrated_says_so(database: Clone) -> None:
     execute(database.owner_url, "UPDATE alembic_version SET version_num = '0001'")
+    folder = re.escape(str(default_folder()))
     for refused in (checked(database.url), migrate(database.owner_url)):
         with pytest.raises(
-            NotMigrated, match=r"version 0001 .*: it is from before the first release; use an"
+            NotMigrated,
+            match=rf"version 0001 .*: it is from before the first release; use an empty one .* {folder}\)\.$",
         ):
             await refused
 

@@ -1,0 +1,67 @@
+"""`runs` and `approvals` in a terminal: the story in columns, and a sentence where there is nothing."""
+
+import pytest
+
+from bot.aligned import columns
+from tests.acceptance.commands import Ended, answered, vistobueno
+from tests.acceptance.scripts import ONLY_ASK
+from tests.acceptance.stage import staged
+from tests.databases import Database
+
+NOTHING = [
+    (("runs", "list"), "No run is unfinished; --all shows those that have ended.\n"),
+    (("runs", "list", "--all"), "There are no runs yet.\n"),
+    (("approvals", "list"), "Nothing waits; --all shows what has ended.\n"),
+    (("approvals", "list", "--all"), "There are no approvals yet.\n"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), NOTHING)
+def test_an_empty_list_is_a_sentence(database: Database, words: tuple[str, ...], said: str) -> None:
+    ended = vistobueno(*words, DATABASE_URL=database.url)
+    assert (ended.code, ended.out, ended.err) == (0, said, "")
+
+
+def row_below(head: list[str], ended: Ended) -> str:
+    """The only row of a table with these headings."""
+    assert (ended.code, ended.err) == (0, "")
+    lines = ended.out.splitlines()
+    at = next(at for at, line in enumerate(lines) if line.split() == head)
+    return lines[at + 1]
+
+
+async def test_the_story_is_listed_and_shown(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        approval = await stage.approval()
+
+    async def said(*words: str) -> Ended:
+        return await answered(*words, DATABASE_URL=database.url)
+
+    listed = row_below(["ID", "STATUS", "TITLE", "APPROVERS", "EXPIRES"], await said("approvals", "list"))
+    assert listed.startswith(f"{approval.id}  pending  Refund 38 payments · €4,120.00  support_lead  20")
+    run = row_below(["ID", "STATUS", "BEGUN", "REQUESTER", "TASK"], await said("runs", "list"))
+    assert run.startswith(f"{approval.run_id}  awaiting_approval  ")
+    call = row_below(
+        ["TURN", "TOOL", "STATUS", "ATTEMPTS", "INPUT"], await said("runs", "show", approval.run_id)
+    )
+    assert call == '   1  search_payments  done           1  {"limit": 500, "status": "failed"}'
+
+
+async def test_an_approval_is_shown_in_the_words_of_its_card(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = stage.marta.read(await stage.card())
+        approval = await stage.approval()
+    shown = await answered("approvals", "show", approval.id, DATABASE_URL=database.url)
+    _, _, about = shown.out.partition("\n\n")
+    lines = [line for line in about.splitlines() if line]
+    assert lines[0] == "• to the cards of 38 customers"
+    assert lines[0] in card
+    assert "failed payments = 38, checked again before it runs" in lines
+    [sample] = [line for line in lines if line.startswith("pay_0167")]
+    assert "  €194.16  " in sample
+    assert max(map(columns, lines)) <= 80
