@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -148,7 +149,7 @@ class AnthropicModel:
         """See Model.answer."""
         import anthropic
 
-        try:
+        with _translated():
             response = await self._client.messages.with_raw_response.create(
                 model=self.name,
                 max_tokens=self._max_tokens,
@@ -161,19 +162,45 @@ class AnthropicModel:
                 timeout=self._timeout,
             )
             body = await response.text()
-        except anthropic.APIStatusError as error:
-            raise _status_error(error) from error
-        except anthropic.APITimeoutError as error:
-            raise ModelBusy("The model did not answer in time.") from error
-        except anthropic.APIConnectionError as error:
-            raise ModelBusy("The model could not be reached, or the connection broke.") from error
-        except anthropic.AnthropicError as error:
-            raise ModelRefused(f"The request could not be made ({error}). {_KEY_ADVICE}") from error
         return _read_answer(body)
+
+    async def try_key(self, seconds: float) -> None:
+        """Ask what costs nothing, whether the key and the model's name are accepted; waits so many seconds.
+
+        https://platform.claude.com/docs/en/build-with-claude/token-counting. Raises as `answer` does.
+        """
+        with _translated():
+            response = await self._client.messages.with_raw_response.count_tokens(
+                model=self.name, messages=[{"role": "user", "content": "Hello"}], timeout=seconds
+            )
+            body = await response.text()
+        try:
+            int(json.loads(body)["input_tokens"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelRefused(
+                "What answers is no Messages API: check ANTHROPIC_BASE_URL.", response.status_code
+            ) from error
 
     async def close(self) -> None:
         """See Model.close."""
         await self._client.close()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn an error of the SDK in the block into one of ours."""
+    import anthropic
+
+    try:
+        yield
+    except anthropic.APIStatusError as error:
+        raise _status_error(error) from error
+    except anthropic.APITimeoutError as error:
+        raise ModelBusy("The model did not answer in time.") from error
+    except anthropic.APIConnectionError as error:
+        raise ModelBusy("The model could not be reached, or the connection broke.") from error
+    except anthropic.AnthropicError as error:
+        raise ModelRefused(f"The request could not be made ({error}). {_KEY_ADVICE}") from error
 
 
 def _system(text: str) -> list[TextBlockParam] | anthropic.Omit:

@@ -1,7 +1,7 @@
 """The house's policy: policy.toml, checked against the tools, and the verdict on a call."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -100,6 +100,15 @@ class Policy:
         """Give the user ids that have any of the roles, each once, in the file's order."""
         return _people(self.roles, roles)
 
+    def deciding_roles(self, tool_name: str) -> tuple[str, ...]:
+        """Give the roles that may ever decide the tool's calls, those of an escalation in time included."""
+        return _deciding(self.rule_for(tool_name))
+
+    def without(self, users: Collection[str]) -> "Policy":
+        """Give the policy as it works when these user ids decide nothing: roles may be empty in it."""
+        left = {role: tuple(u for u in all_ if u not in users) for role, all_ in self.roles.items()}
+        return replace(self, roles=MappingProxyType(left))
+
 
 def load_policy(path: str | Path, tools: Mapping[str, Tool], *, home_team: str | None = None) -> Policy:
     """Read and check the policy and the instructions it names; PolicyError is one sentence for a person."""
@@ -159,6 +168,11 @@ def _warnings_of(roles: Mapping[str, tuple[str, ...]], rule: Rule) -> list[str]:
 def _can_escalate(rule: Rule) -> bool:
     # an escalation at expiry only tells people: there is nothing left to decide
     return bool(rule.escalate_to) and rule.escalate_after < rule.expires_after
+
+
+def _deciding(rule: Rule) -> tuple[str, ...]:
+    named = (*rule.approvers, *rule.escalate_to) if _can_escalate(rule) else rule.approvers
+    return tuple(dict.fromkeys(named))
 
 
 def _people(roles: Mapping[str, tuple[str, ...]], wanted: Iterable[str]) -> tuple[str, ...]:
@@ -236,8 +250,7 @@ def _read_rule(defaults: Section, own: Section, roles: Mapping[str, tuple[str, .
         claim_within=of("claim_within").seconds("claim_within", "1h", most="24h"),
         channel=_read_channel(of("channel")),
     )
-    deciding = (*rule.approvers, *rule.escalate_to) if _can_escalate(rule) else rule.approvers
-    people = len(_people(roles, deciding))
+    people = len(_people(roles, _deciding(rule)))
     if quorum > people:
         whose = f" ([{own.name}])" if own is not of("quorum") else ""
         raise of("quorum").fault(

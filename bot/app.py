@@ -15,7 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.house import House
-from agent.model import AnthropicModel, Model
+from agent.model import AnthropicModel
 from agent.policy import load_policy, warnings
 from agent.toolbox import load_tools
 from agent.usercode import UserCode
@@ -156,7 +156,7 @@ def make_bolt(signing_secret: str, team: Team, api_url: str) -> AsyncApp:
     )
 
 
-def make_model(settings: Settings, named_by_policy: str | None) -> Model | None:
+def make_model(settings: Settings, named_by_policy: str | None) -> AnthropicModel | None:
     """The model that the environment or the policy names, or None when there is none to ask."""
     if not settings.has_model:
         return None

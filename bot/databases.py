@@ -52,6 +52,23 @@ async def existing(settings: Settings) -> AsyncIterator[Database]:
             await db.close()
 
 
+@asynccontextmanager
+async def reachable(settings: Settings) -> AsyncIterator[Database | None]:
+    """The named database, or the embedded one if it runs (else None); nothing is started, or asked yet.
+
+    Raises SettingsError when there is neither.
+    """
+    if settings.database_url is None and not embedded.exists():
+        raise SettingsError("DATABASE_URL", NONE_YET)
+    async with _named(settings) if settings.database_url else _joined() as urls:
+        db = None if urls is None else Database.open(urls.app)
+        try:
+            yield db
+        finally:
+            if db is not None:
+                await db.close()
+
+
 async def _check(db: Database, settings: Settings) -> None:
     try:
         await db.check()
@@ -75,3 +92,13 @@ async def _embedded() -> AsyncIterator[Urls]:
         yield Urls(app=server.url, owner=server.owner_url)
     finally:
         await embedded.stop(server)
+
+
+@asynccontextmanager
+async def _joined() -> AsyncIterator[Urls | None]:
+    server = await embedded.join()
+    try:
+        yield None if server is None else Urls(app=server.url, owner=server.owner_url)
+    finally:
+        if server is not None:
+            await embedded.stop(server)

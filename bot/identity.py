@@ -70,7 +70,7 @@ class Directory:
         return self._judged(user)
 
     def _judged(self, user: DirectoryUser) -> Person | Nobody:
-        why = _why_not(user)
+        why = why_nobody(user)
         if why is not None:
             return Nobody(user.team_id, user.user_id, why, user.name)
         roles = self._policy.roles_of(user.team_id, user.user_id)
@@ -86,19 +86,21 @@ class Directory:
         return await asyncio.wait_for(asyncio.shield(asking), REFRESH_SECONDS)
 
     async def _ask(self, user_id: str) -> DirectoryUser | None:
-        user = await self._fetch(user_id)
+        user = await ask_for(self._slack, user_id, self._team_id)
         if user is not None:
             await directory.save_user(self._db, user)
         return user
 
-    async def _fetch(self, user_id: str) -> DirectoryUser | None:
-        try:
-            response = await self._slack.users_info(user=user_id)
-        except SlackApiError as error:
-            if error.response.get("error") in UNKNOWN_TO_SLACK:
-                return None
-            raise
-        return read_user(response["user"], self._team_id)
+
+async def ask_for(slack: AsyncWebClient, user_id: str, home_team: str) -> DirectoryUser | None:
+    """Ask Slack who somebody is, None if it does not know; raises what the client raises."""
+    try:
+        response = await slack.users_info(user=user_id)
+    except SlackApiError as error:
+        if error.response.get("error") in UNKNOWN_TO_SLACK:
+            return None
+        raise
+    return read_user(response["user"], home_team)
 
 
 def read_user(user: dict[str, Any], home_team: str) -> DirectoryUser:
@@ -124,7 +126,8 @@ def clean_name(name: str) -> str:
     return " ".join(visible.split())[:LONGEST_NAME]
 
 
-def _why_not(user: DirectoryUser) -> Why | None:
+def why_nobody(user: DirectoryUser) -> Why | None:
+    """Why this user decides nothing, None if they may decide."""
     if user.stranger:
         return "stranger"
     if user.deleted:

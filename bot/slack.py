@@ -18,6 +18,7 @@ from slack_sdk.http_retry.builtin_async_handlers import (
     AsyncServerErrorRetryHandler,
 )
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.settings import SlackSettings
 
@@ -26,6 +27,10 @@ ONCE_SECONDS = 8.0
 QUICK_SECONDS = 2.0
 UNREACHABLE = (aiohttp.ClientError, TimeoutError)
 """What a call that got no answer raises; whether it was carried out is not known."""
+PASSING = frozenset(
+    {"fatal_error", "internal_error", "rate_limited", "ratelimited", "request_timeout", "service_unavailable"}
+)
+"""https://docs.slack.dev/reference/methods/auth.test: errors that say nothing about the token."""
 
 
 class SlackRefusedToken(Exception):
@@ -60,23 +65,7 @@ class Slack:
 
     async def team(self) -> Team:
         """Who the token is (auth.test); raises SlackRefusedToken or SlackUnreachable."""
-        url = self.patient.base_url
-        try:
-            answer = await self.patient.auth_test()
-        except SlackApiError as error:
-            code = error_code(error)
-            if code.startswith("http_"):  # not Slack's JSON
-                raise SlackUnreachable(
-                    f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
-                ) from error
-            raise SlackRefusedToken(
-                f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
-                "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
-            ) from error
-        except UNREACHABLE as error:
-            raise SlackUnreachable(
-                f"Slack cannot be reached at {url} ({_reason(error)}): check the network and SLACK_API_URL."
-            ) from error
+        answer = await introduce(self.patient)
         return Team(answer["team_id"], answer["url"], answer["user_id"], answer.get("bot_id"))
 
 
@@ -98,6 +87,29 @@ async def connect(settings: SlackSettings) -> AsyncIterator[Slack]:
             )
     finally:
         await connector.close()
+
+
+async def introduce(client: AsyncWebClient) -> AsyncSlackResponse:
+    """Slack's answer about the client's token (auth.test); raises SlackRefusedToken or SlackUnreachable."""
+    url = client.base_url
+    try:
+        return await client.auth_test()
+    except SlackApiError as error:
+        code = error_code(error)
+        if code.startswith("http_"):  # not Slack's JSON
+            raise SlackUnreachable(
+                f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
+            ) from error
+        if code in PASSING:
+            raise SlackUnreachable(f"Slack cannot answer now ({code}): try again later.") from error
+        raise SlackRefusedToken(
+            f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
+            "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
+        ) from error
+    except UNREACHABLE as error:
+        raise SlackUnreachable(
+            f"Slack cannot be reached at {url} ({_reason(error)}): check the network and SLACK_API_URL."
+        ) from error
 
 
 def error_code(error: SlackApiError) -> str:

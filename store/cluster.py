@@ -104,16 +104,16 @@ class Cluster:
 
     def running(self) -> Postmaster | None:
         """The server of this data if one runs; clears what a killed one left, which would stop the next."""
-        try:
-            lines = (self.data / "postmaster.pid").read_text().splitlines()
-        except FileNotFoundError:
-            return None
-        pid = int(lines[0]) if lines and lines[0].isdigit() else 0
-        socket_folder = Path(lines[4]) if len(lines) > 4 and lines[4] else None
-        if pid and self._is_ours(pid):
-            return Postmaster(pid, socket_folder)
-        self._clear(socket_folder)
+        named = self._named()
+        if named is None or (named.pid and self._is_ours(named.pid)):
+            return named
+        self._clear(named.socket_folder)
         return None
+
+    def found(self) -> Postmaster | None:
+        """The server of this data if one runs; touches nothing."""
+        named = self._named()
+        return named if named is not None and named.pid and self._is_ours(named.pid) else None
 
     def start(self, *, fast: bool) -> bool:
         """Start the server and wait until it is ready; False if it must be tried again.
@@ -199,6 +199,15 @@ class Cluster:
                     os.chown(made, self.account.uid, self.account.gid)
                 return made
         raise EmbeddedError("No folder is short enough for the database's socket: set TMPDIR to a short one.")
+
+    def _named(self) -> Postmaster | None:
+        """What `postmaster.pid` names, running or not; its pid is 0 where it names none."""
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return None
+        pid = int(lines[0]) if lines and lines[0].isdigit() else 0
+        return Postmaster(pid, Path(lines[4]) if len(lines) > 4 and lines[4] else None)
 
     def _is_ours(self, pid: int) -> bool:
         """Whether that process is the server of this data: the number may have gone to another since."""

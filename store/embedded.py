@@ -29,7 +29,7 @@ OWNER = "vistobueno"
 APP = "vistobueno_app"
 ADMIN = "postgres"
 
-__all__ = ["Embedded", "EmbeddedError", "admin_url", "default_folder", "exists", "start", "stop"]
+__all__ = ["Embedded", "EmbeddedError", "admin_url", "default_folder", "exists", "join", "start", "stop"]
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,11 @@ async def start(folder: Path | None = None, *, fast: bool = False) -> Embedded:
         raise
 
 
+async def join(folder: Path | None = None) -> Embedded | None:
+    """The server of a folder if it runs, None if it does not: nothing is started, made or cleared away."""
+    return await asyncio.to_thread(_join, _resolved(folder))
+
+
 async def stop(embedded: Embedded) -> None:
     """Give the server back; it stops when no other process, and nothing else in this one, uses it."""
     await asyncio.to_thread(_stop, embedded)
@@ -116,22 +121,39 @@ def _start(folder: Path, fast: bool) -> Embedded:
         return _start_locked(folder, fast)
 
 
+def _join(folder: Path) -> Embedded | None:
+    with _explained(folder), FileLock(folder / "start.lock"):
+        server = Cluster(folder / "cluster", programs=Path(), account=None).found()
+        if server is None or server.socket_folder is None or not _answers(server.socket_folder):
+            return None
+        return _used_from_now(folder, server.socket_folder)
+
+
 def _start_locked(folder: Path, fast: bool) -> Embedded:
     account, programs = server_account(), find_programs()
     folder.mkdir(parents=True, exist_ok=True, mode=0o711 if account else 0o700)
     with FileLock(folder / "start.lock"):
         cluster = Cluster.prepare(folder, programs, account)
         cluster.initialize(fast=fast)
-        query = urlencode({"host": str(_ensure_answers(cluster, fast))}, quote_via=quote)
+        socket_folder = _ensure_answers(cluster, fast)
         try:
-            _bootstrap(_url(ADMIN, "postgres", query), folder)
+            _bootstrap(_url(ADMIN, "postgres", _at(socket_folder)), folder)
         except EmbeddedError:
             _stop_unused(cluster, folder)
             raise
-        used = FileLock(folder / "users.lock", shared=True)
+        return _used_from_now(folder, socket_folder)
+
+
+def _used_from_now(folder: Path, socket_folder: Path) -> Embedded:
+    """Count this process among the users; whoever calls holds `start.lock`."""
+    query, used = _at(socket_folder), FileLock(folder / "users.lock", shared=True)
     return Embedded(
         url=_url(APP, DATABASE, query), owner_url=_url(OWNER, DATABASE, query), folder=folder, _used=used
     )
+
+
+def _at(socket_folder: Path) -> str:
+    return urlencode({"host": str(socket_folder)}, quote_via=quote)
 
 
 def _ensure_answers(cluster: Cluster, fast: bool) -> Path:

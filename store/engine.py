@@ -167,6 +167,12 @@ class Database:
         assert row is not None
         return str(row["role"])
 
+    async def server_version(self) -> str:
+        """The server's version as it names it, like "18.1"."""
+        row = await self.one("SELECT current_setting('server_version') AS version")
+        assert row is not None
+        return str(row["version"])
+
     async def now(self) -> datetime:
         """The time by the database's clock, which every deadline follows."""
         row = await self.one("SELECT house_now() AS now")

@@ -9,7 +9,7 @@ import typer
 
 from agent.policy import PolicyError
 from agent.toolbox import ToolsError
-from bot.commands import approvals, audit, policy, preview, processes, runs
+from bot.commands import approvals, audit, doctor, policy, preview, processes, runs
 from bot.commands.output import CommandFailed
 from bot.demo.errors import DemoFailed
 from bot.process import PortTaken, WorkerEnded
@@ -50,7 +50,7 @@ def make_cli() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )
-    for noun in (processes, preview, policy, runs, approvals, audit):
+    for noun in (processes, preview, policy, doctor, runs, approvals, audit):
         noun.register(cli)
     return cli
 

@@ -39,7 +39,7 @@ class Fault(Protocol):
 def create_model_api(
     answer: AnswerRequest, *, faults: tuple[type[Exception], ...], api_key: str | None = None
 ) -> FastAPI:
-    """An app with POST /v1/messages that answers with `answer`.
+    """An app with POST /v1/messages that answers with `answer`, and /v1/messages/count_tokens.
 
     Exceptions of the types in `faults` have the shape of Fault; they become the provider's error with
     their status (500 if None) and Retry-After in seconds. Any key is taken unless `api_key` names one.
@@ -59,6 +59,17 @@ def create_model_api(
         except faults as error:
             fault = cast(Fault, error)
             return error_response(fault.status or 500, fault.message, getattr(error, "retry_after", None))
+
+    @app.post("/v1/messages/count_tokens")
+    async def count_tokens(request: Request) -> JSONResponse:
+        refusal = _check_headers(request.headers, api_key)
+        if refusal:
+            return refusal
+        body = _read_object(await request.body())
+        if body is None or not body.get("messages"):
+            return error_response(HTTPStatus.BAD_REQUEST, "messages: Field required")
+        # about four letters each: no more than an estimate, as the provider's own
+        return JSONResponse({"input_tokens": len(json.dumps(body)) // 4}, headers=_request_id())
 
     @app.exception_handler(HTTPStatus.NOT_FOUND)
     async def not_found(request: Request, _: Exception) -> JSONResponse:

@@ -4,15 +4,17 @@ import asyncio
 import json
 import socket
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from bot.sandbox.errors import Json, SlackError
@@ -43,15 +45,26 @@ class WebApi:
     calls: list[ApiCall] = field(default_factory=list)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def app(self) -> Starlette:
-        """The ASGI application."""
-        return Starlette(
+    def app(self) -> ASGIApp:
+        """The ASGI application; every answer bears the date of Slack's clock."""
+        inner = Starlette(
             routes=[
                 Route("/api/{method}", self.answer_method, methods=["GET", "POST"]),
                 Route("/respond/{key}", self.answer_response_url, methods=["POST"]),
                 Route("/", show_page, methods=["GET"]),
             ]
         )
+
+        async def dated(scope: Scope, receive: Receive, send: Send) -> None:
+            async def send_dated(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    date = formatdate(self.slack.workspace.clock.now(), usegmt=True)
+                    MutableHeaders(scope=message)["date"] = date
+                await send(message)
+
+            await inner(scope, receive, send_dated)
+
+        return dated
 
     async def answer_method(self, request: Request) -> Response:
         """One Web API call, with the fault ordered for it, if any."""
@@ -184,6 +197,7 @@ class HttpServer:
             lifespan="off",
             log_config=None,
             access_log=False,
+            date_header=False,  # the machine's, and Slack's clock may be another
         )
         self._server = uvicorn.Server(config)
         self._socket: socket.socket | None = None

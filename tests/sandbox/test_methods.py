@@ -1,5 +1,7 @@
 """Tokens, scopes, conversations, the directory, user groups, response_urls and rate limits."""
 
+from email.utils import parsedate_to_datetime
+
 import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
@@ -268,3 +270,15 @@ async def test_posts_are_limited_in_the_whole_workspace(sandbox: Sandbox) -> Non
     for i in range(300):
         assert sandbox.slack.limiter.admit("chat.postMessage", {"channel": f"C{i}"}) is None
     assert await error_of(client, "chat.postMessage", channel="C0SUPPORT", text="x") == "rate_limited"
+
+
+async def test_every_answer_bears_the_date_of_slacks_clock(client: AsyncWebClient, sandbox: Sandbox) -> None:
+    sandbox.clock.freeze()
+    sandbox.clock.advance(3600)
+    for call in (client.auth_test(), client.api_call("api.nothing")):
+        try:
+            headers = (await call).headers
+        except SlackApiError as error:
+            headers = error.response.headers
+        [date] = [value for name, value in headers.items() if name.lower() == "date"]
+        assert parsedate_to_datetime(date).timestamp() == int(sandbox.clock.now())

@@ -94,6 +94,24 @@ async def test_a_second_start_joins_and_the_last_stop_stops(server: Embedded, se
     assert not pid_file(server_folder).exists()
 
 
+async def test_to_join_is_to_use_what_runs_and_nothing_else(server: Embedded, server_folder: Path) -> None:
+    joined = await embedded.join(server_folder)
+    assert joined is not None
+    await embedded.stop(server)
+    assert one(joined.url, "SELECT 1") == 1
+    await embedded.stop(joined)
+    assert await embedded.join(server_folder) is None
+    assert not pid_file(server_folder).exists()
+
+
+async def test_to_join_clears_nothing_away(server: Embedded, server_folder: Path) -> None:
+    os.kill(server_pid(server_folder), signal.SIGKILL)
+    left_behind = pid_file(server_folder).read_text()
+    assert await embedded.join(server_folder) is None
+    assert pid_file(server_folder).read_text() == left_behind
+    await embedded.stop(server)
+
+
 async def test_starts_at_the_same_moment_make_one_server(server_folder: Path) -> None:
     started = await asyncio.gather(*(embedded.start(server_folder, fast=True) for _ in range(4)))
     pids = {one(each.url, "SELECT pg_postmaster_start_time()") for each in started}

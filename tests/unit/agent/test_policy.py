@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from agent.gaps import Gap, gaps
 from agent.policy import Policy, PolicyError, load_policy, verdict_of, warnings
 from agent.tool import Facts, Risk, Tool, Verdict, ask_when
 from agent.toolbox import load_tools
@@ -251,6 +252,20 @@ def test_a_quorum_that_needs_the_escalation_is_warned_of(tmp_path: Path) -> None
         "refund_payments, send_email, draft_refund_report: "
         "the quorum of 2 is reached only after the escalation; name more approvers."
     ]
+
+
+def test_a_tool_lacks_approvers_for_ever_if_no_escalation_brings_them(tmp_path: Path) -> None:
+    assert gaps(load(tmp_path)) == (Gap(("refund_payments",), ("support_lead",), people=1, quorum=1),)
+    alone = load(tmp_path).without({"U0MARTA"})
+    assert gaps(alone) == (
+        Gap(("refund_payments",), ("support_lead",), people=0, quorum=1),
+        Gap(("send_email",), ("support_lead", "admin"), people=1, quorum=1),
+    )
+
+
+def test_without_some_people_their_roles_stay_and_are_emptier(tmp_path: Path) -> None:
+    policy = load(tmp_path).without({"U0MARTA", "U0STRANGER"})
+    assert policy.roles == {"support_lead": (), "admin": ("U0ANA",)}
 
 
 def test_the_shipped_policy_holds() -> None:

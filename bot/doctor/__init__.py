@@ -1,0 +1,1 @@
+"""What `vistobueno doctor` looks at, one module per subject; nothing here changes anything."""
