@@ -13,21 +13,25 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
     place = sight.place
     app = sight.workspace.app.name
     channel = place.channel
-    address = place.address("/say") if in_thread else place.at(place.inside).address("/say")
-    where = "this thread" if in_thread else "vistobueno" if place.inside == DM else f"#{place_name(place)}"
+    where = "this thread" if in_thread else app if place.inside == DM else f"#{place_name(place)}"
     begun = ""
     if channel is not None and not channel.messages and suggestion and not in_thread:
         begun = suggestion if place.inside == DM else f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"
-    hint = "" if place.inside == DM else f": begin with @{app} to ask it"
     mention = tag(
-        "button", f"@{app}", type="button", class_="plain mention-it", data_insert=f"@{app} ", data_into=field
+        "button",
+        f"Ask @{app}",
+        type="button",
+        class_="plain mention-it",
+        data_insert=f"@{app} ",
+        data_into=field,
     )
     return tag(
         "form",
+        tag("input", type="hidden", name="reply", value="yes") if in_thread else None,
         tag("label", label, for_=field, class_="unseen"),
-        tag("textarea", "\n" + begun, id=field, name="text", rows=1, placeholder=label + hint, required=True),
+        tag("textarea", "\n" + begun, id=field, name="text", rows=1, placeholder=label, required=True),
         tag(
             "div",
             None if place.inside == DM else mention,
@@ -36,7 +40,7 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
         ),
         class_="composer",
         method="post",
-        action=address,
+        action=place.address("/say"),
         id=f"composer-{'thread' if in_thread else 'here'}",
     )
 

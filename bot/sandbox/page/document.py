@@ -70,7 +70,7 @@ class Page:
         dot = tag("span", class_="dot", aria_label="something new for somebody") if elsewhere else None
         menu = tag("button", "☰", dot, popovertarget="rail", class_="plain menu-button", aria_label="Menu")
         user = place.user
-        who = tag("span", avatar(user.real_name, user.id), user.real_name, class_="me")
+        who = tag("span", avatar(user.id, self.sight), user.real_name, class_="me")
         return text(menu, tag("b", self._title()), who)
 
     def rail(self) -> Html:
@@ -92,8 +92,8 @@ class Page:
             tag("ul", people, class_="people"),
             tag("h2", "Channels"),
             tag("ul", [tag("li", link) for link in channels]),
-            tag("h2", "App"),
-            tag("ul", tag("li", self._link(place.at(DM), app)), tag("li", visit)),
+            tag("h2", app),
+            tag("ul", tag("li", self._link(place.at(DM), "Messages")), tag("li", visit)),
         )
 
     def stream(self) -> Html:
@@ -157,7 +157,7 @@ class Page:
         label = tag("span", tag("b", user.real_name), tag("small", what_they_are(user)))
         link = tag(
             "a",
-            avatar(user.real_name, user.id),
+            avatar(user.id, self.sight),
             label,
             _badge(new),
             href=there.address(),

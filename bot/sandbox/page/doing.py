@@ -45,6 +45,11 @@ class Deed:
         """The person at their client."""
         return Person(self.slack, self.place.user)
 
+    @property
+    def thread(self) -> str | None:
+        """The thread that is written in; a thread may be open beside the channel that is."""
+        return self.place.thread if "reply" in self.form else None
+
     def field(self, name: str) -> str:
         """A field of the form; NotThereError without it."""
         values = self.form.get(name)
@@ -69,9 +74,9 @@ async def say(deed: Deed) -> str:
     if place.channel is None:
         raise NotThereError("Home takes no messages: write in a channel or to the app.")
     if place.inside == DM:
-        await deed.person.dm(text, place.thread)
+        await deed.person.dm(text, deed.thread)
     else:
-        await deed.person.say(place.channel.id, text, place.thread)
+        await deed.person.say(place.channel.id, text, deed.thread)
     return deed.after()
 
 
@@ -80,7 +85,7 @@ async def _command(deed: Deed, typed: str) -> str:
     channel = deed.place.channel
     if channel is None:
         raise NotThereError("Home takes no commands: give it in a channel.")
-    if deed.place.thread is not None:
+    if deed.thread is not None:
         words = f"{command} is not supported in threads. Sorry!"
     elif command not in deed.slack.workspace.app.commands:
         words = f"{command} is not a valid command. Messages that start with “/” are commands."
@@ -88,7 +93,7 @@ async def _command(deed: Deed, typed: str) -> str:
         await deed.person.slash(command, text.strip(), channel.id)
         return deed.after()
     note = note_from_slackbot(deed.slack, channel.id, deed.person.id, words)
-    note.thread_ts = deed.place.thread
+    note.thread_ts = deed.thread
     return deed.after()
 
 

@@ -66,7 +66,7 @@ def message_item(message: Message, sight: Sight, prefix: str) -> Html:
     private = message.only_for is not None
     return tag(
         "li",
-        avatar(author, message.user),
+        avatar(message.user, sight),
         tag(
             "div",
             tag("p", head, class_="by"),
@@ -85,10 +85,11 @@ def dom_id(message: Message, prefix: str) -> str:
     return f"{prefix}-{message.ts.replace('.', '-')}"
 
 
-def avatar(name: str, user_id: str) -> Html:
+def avatar(user_id: str, sight: Sight) -> Html:
     """A square with the first letter of a name, in a colour of its own."""
-    hue = sum(map(ord, user_id)) % 6
-    return tag("span", name[:1].upper(), class_=f"avatar hue-{hue}", aria_hidden="true")
+    users = list(sight.workspace.users)
+    hue = users.index(user_id) % 6 if user_id in users else 0
+    return tag("span", sight.name(user_id)[:1].upper(), class_=f"avatar hue-{hue}", aria_hidden="true")
 
 
 def _private(message: Message, sight: Sight) -> Html | None:
@@ -134,7 +135,7 @@ def _replies(message: Message, sight: Sight) -> Html:
         link = tag("a", "Reply in thread", href=there.address(), aria_current=current)
         return tag("p", link, class_="replies none")
     count = f"{len(replies)} {'reply' if len(replies) == 1 else 'replies'}"
-    faces = [avatar(sight.name(user), user) for user in dict.fromkeys(reply.user for reply in replies)]
+    faces = [avatar(user, sight) for user in dict.fromkeys(reply.user for reply in replies)]
     last = sight.moment(float(replies[-1].ts))
     link = tag("a", faces[:3], tag("b", count), href=there.address(), aria_current=current)
     return tag("p", link, tag("small", f"Last at {clock(last)}"), class_="replies")

@@ -6,6 +6,7 @@ const one = (id) => document.getElementById(id);
 let version = Number(document.body.dataset.version);
 let stream = null;
 let opener = null; // finds what had the focus before a window opened
+let pressed = null; // finds the button that was pressed last
 
 // Putting new markup in place of old: nodes that are still there stay the same nodes.
 function morph(old, made) {
@@ -65,12 +66,15 @@ function replaceInside(id, made) {
 function showWindows() {
   const windows = [...document.querySelectorAll("dialog")];
   for (const dialog of windows) {
-    if (dialog.matches(":modal")) continue;
-    if (!opener && document.activeElement !== document.body) opener = nameOf(document.activeElement);
-    dialog.removeAttribute("open");
-    dialog.showModal();
-    const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select, .row .button");
-    if (first) first.focus();
+    if (!dialog.matches(":modal")) {
+      opener = opener || pressed;
+      dialog.removeAttribute("open");
+      dialog.showModal();
+      dialog.focus();
+    }
+    // a window may open empty and be filled a moment later
+    const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
+    if (first && !dialog.querySelector(".block :focus")) first.focus();
   }
   const wrong = document.querySelector("dialog [aria-invalid=true]");
   if (wrong && !wrong.dataset.told) {
@@ -100,6 +104,7 @@ document.addEventListener("submit", (event) => {
   const button = event.submitter;
   if (form.method !== "post") return;
   event.preventDefault();
+  if (button && !button.closest("dialog")) pressed = nameOf(button);
   const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
   const body = new URLSearchParams(new FormData(form, button));
   const field = form.classList.contains("composer") ? form.querySelector("textarea") : null;
