@@ -111,7 +111,8 @@ def _field(placed: Placed, surface: Surface, described_by: str) -> Html:
     }
     if kind in {"radio_buttons", "checkboxes"}:
         return _choices(placed, surface, value, common)
-    common["id"] = field_id(placed)
+    # a message with a select can be on the page twice, in its channel and in its thread
+    common["id"] = field_id(placed) if placed.block["type"] == "input" else None
     common["name"] = name_of(placed)
     common["autofocus"] = bool(placed.element.get("focus_on_load"))
     if kind in TYPES:

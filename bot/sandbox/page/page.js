@@ -70,7 +70,6 @@ function showWindows() {
       opener = opener || pressed;
       dialog.removeAttribute("open");
       dialog.showModal();
-      dialog.focus();
     }
     // a window may open empty and be filled a moment later
     const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
@@ -243,6 +242,6 @@ const clean = new URL(location.href);
 clean.searchParams.delete("failed");
 if (clean.href !== location.href) history.replaceState(null, "", clean);
 for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
-if (location.hash) document.querySelector(location.hash)?.scrollIntoView();
+if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
 showWindows();
 follow();
