@@ -190,11 +190,11 @@ async def test_other_blocks_show_their_words(browser: Browser, client: AsyncWebC
         browser,
         client,
         image,
-        {"type": "card", "title": plain("Careful <b>")},
+        {"type": "card", "title": plain("Careful <b>"), "actions": [button("Undo")]},
         {"type": "markdown", "text": "**as written**"},
     )
     assert "a chart</a>" in html and "<img" not in html
-    assert "Careful &lt;b&gt;" in html
+    assert "Careful &lt;b&gt;" in html and ">Undo</button>" in html
     assert "**as written**" in html
 
 

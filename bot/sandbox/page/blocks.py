@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from bot.sandbox.elements import Placed
+from bot.sandbox.elements import Placed, placed_elements
 from bot.sandbox.errors import Json
 from bot.sandbox.page.elements import Surface, element, field_id
 from bot.sandbox.page.html import Child, Html, joined, tag, text
@@ -123,9 +123,10 @@ def _markdown(block: Json, surface: Surface) -> Html:
 
 
 def _words(block: Json, surface: Surface) -> Html:
-    """The words of a block of another kind, one text a line."""
+    """The words of a block of another kind, one text a line, then what can be pressed in it."""
     read = surface.sight.reader.read(Message("", "", "", "", blocks=[block]))
-    return joined(read.split("\n"), BREAK)
+    pressed = [element(placed, surface) for placed in placed_elements([block])]
+    return text(joined(read.split("\n"), BREAK), tag("div", pressed) if pressed else None)
 
 
 WRITERS: Mapping[str, Writer] = MappingProxyType(

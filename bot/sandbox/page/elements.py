@@ -56,7 +56,7 @@ def element(placed: Placed, surface: Surface, *, described_by: str = "") -> Html
     kind = placed.element["type"]
     if not placed.seen_by(surface.sight.user.id):
         return Html("")
-    if kind == "button":
+    if kind in {"button", "icon_button"}:
         return _button(placed, surface)
     if kind == "overflow":
         return _overflow(placed, surface)

@@ -219,6 +219,8 @@ function follow() {
   stream = null;
   if (document.hidden) return;
   stream = new EventSource("/live" + location.search);
+  // after a restart of the sandbox its versions begin anew
+  stream.onerror = () => { version = 0; };
   stream.onmessage = (event) => {
     const news = JSON.parse(event.data);
     if (news.version < version) return;
@@ -235,6 +237,7 @@ function follow() {
 }
 document.addEventListener("visibilitychange", follow);
 window.addEventListener("popstate", () => location.reload());
+window.addEventListener("pageshow", (event) => event.persisted && location.reload());
 window.addEventListener("pagehide", () => stream && stream.close());
 
 document.documentElement.classList.add("scripted");
