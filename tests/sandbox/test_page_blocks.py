@@ -151,8 +151,11 @@ async def test_a_table_has_a_head_and_sets_amounts_to_the_right(
     rows = [[cell("Payment"), cell("Amount")], [cell("p<1>"), cell("€5.00")]]
     settings = [{"align": "left"}, {"align": "right"}]
     html = await shown(browser, client, {**table(), "rows": rows, "column_settings": settings})
-    assert '<th class="left" scope="col">Payment</th><th class="right" scope="col">Amount</th>' in html
-    assert '<td class="left">p&lt;1&gt;</td><td class="right">€5.00</td>' in html
+    assert (
+        '<th class="left short" scope="col">Payment</th><th class="right short" scope="col">Amount</th>'
+        in html
+    )
+    assert '<td class="left short">p&lt;1&gt;</td><td class="right short">€5.00</td>' in html
 
 
 async def test_buttons_have_their_style_and_what_a_screen_reader_says(

@@ -11,6 +11,8 @@ from bot.sandbox.page.mrkdwn import mrkdwn
 from bot.sandbox.page.rich_text import BREAK, rich_text
 from bot.sandbox.workspace import Message
 
+SHORT = 16  # characters of a cell that is never broken into lines, such as a date
+
 Writer = Callable[[Json, Surface], Html]
 
 
@@ -89,7 +91,10 @@ def _row(row: list[Json], settings: list[Json], surface: Surface, *, head: bool)
     for at, cell in enumerate(row):
         look = (settings[at] if at < len(settings) else None) or {}
         name, scope = ("th", "col") if head else ("td", None)
-        cells.append(tag(name, _cell(cell, surface), class_=look.get("align"), scope=scope))
+        shown = _cell(cell, surface)
+        classes = [look.get("align"), "short" if isinstance(shown, str) and len(shown) <= SHORT else None]
+        class_ = " ".join(filter(None, classes)) or None
+        cells.append(tag(name, shown, class_=class_, scope=scope))
     return tag("tr", cells)
 
 
