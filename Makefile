@@ -22,7 +22,7 @@ help: ## this list
 setup: .venv/ready ## what demo and test need first (a .venv with locked versions)
 	@echo "Set up; now: make demo" >&2
 
-demo: .venv/ready ## database, app and a local Slack, no page to click in yet; prints one URL (ARGS=--play: the whole story)
+demo: .venv/ready ## database, app and a local Slack to click in; prints one URL (ARGS=--play: the whole story)
 	@$(BIN)/vistobueno demo $(ARGS)
 
 test: .venv/ready-dev ## every test (ARGS="-k name" for some)

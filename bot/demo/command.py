@@ -28,7 +28,8 @@ def demo(
 ) -> None:
     """Start everything on this machine: database, app, a shop to look after, and a sandbox Slack.
 
-    Needs no account and no key. Prints one URL and runs until Ctrl-C; there is no page to click in yet.
+    Needs no account and no key. Prints the one URL of its page, where you are any of its people, and runs
+    until Ctrl-C.
     With --play it lives the whole story, of 38 refunds that became 41, and exits 0 only if every fact holds.
     """
     if as_json and not unattended:
@@ -44,7 +45,7 @@ async def _show(settings: Settings, port: int) -> None:
         with stopped_by_signals(stop):
             typer.echo(f"Open {world.sandbox.base_url}")
             typer.echo(
-                "to read what this is: the demo's local Slack workspace, with no page to click in yet."
+                "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta."
             )
             typer.echo("`make demo ARGS=--play` lives the whole story, unattended.")
             typer.echo(f"The bot answers with {world.model}. Ctrl-C ends the demo.")

@@ -8,6 +8,7 @@ from bot.blocks.values import amount_text
 from bot.texts.en import ENGLISH
 
 REASON = "The charge failed, so the money goes back to the card."
+FIRST_WORDS = "please refund the failed payments"  # how the story begins
 GREETING = "I look after the shop's payments. Ask me to refund the failed ones."
 
 

@@ -15,6 +15,7 @@ from agent.tools.shop.seed import fail_three_overnight
 from bot.demo.child import Child
 from bot.demo.errors import DemoFailed
 from bot.demo.facts import gather
+from bot.demo.model import FIRST_WORDS
 from bot.demo.world import World, open_world
 from bot.sandbox.people import Person
 from bot.sandbox.workspace import Message
@@ -70,7 +71,7 @@ class Story:
     async def live(self) -> None:
         """All of it."""
         await self.start_app()
-        asked = await self.leo.mention(SUPPORT, "please refund the failed payments")
+        asked = await self.leo.mention(SUPPORT, FIRST_WORDS)
         self.tell("Leo asks the bot to refund the failed payments.")
         first = await self.card_with("38 payments", "the card that asks for 38 refunds")
         await self.said_in(asked, "38 payments", "the thread's line that 38 refunds wait")

@@ -11,7 +11,7 @@ from agent.tools.shop.provider import RefundProvider
 from agent.tools.shop.seed import NotOurShop, create_shop
 from bot.databases import Urls
 from bot.demo.errors import DemoFailed
-from bot.demo.model import respond
+from bot.demo.model import FIRST_WORDS, respond
 from bot.process import listen, serve
 from bot.sandbox import Sandbox
 from bot.sandbox.model_api import create_model_api
@@ -65,7 +65,7 @@ async def open_world(settings: Settings, *, port: int, own_database: bool) -> As
 
 async def _start_sandbox(port: int) -> Sandbox:
     listen(LOCAL, port).close()  # a sentence, instead of an error of the server
-    return await Sandbox.start(port=port)
+    return await Sandbox.start(port=port, suggestion=FIRST_WORDS)
 
 
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:

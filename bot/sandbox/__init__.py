@@ -1,4 +1,4 @@
-"""A strict local Slack for acceptance tests and the demo: Web API, signed deliveries, people.
+"""A strict local Slack for acceptance tests and the demo: Web API, signed deliveries, people, a page.
 
 It shares no code with the rest of the product, so that it can judge it.
 """

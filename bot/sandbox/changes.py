@@ -8,13 +8,15 @@ T = TypeVar("T")
 
 
 class Changes:
-    """A signal given at every change; all who wait are woken and look again."""
+    """A signal given at every change; all who wait are woken and look again; `count` counts them."""
 
     def __init__(self) -> None:
+        self.count = 0
         self._next = asyncio.Event()
 
     def announce(self) -> None:
         """Wake everybody who waits; to be called after the change, in the event loop's thread."""
+        self.count += 1
         self._next.set()
         self._next = asyncio.Event()
 

@@ -1,6 +1,7 @@
 """The JSON Slack sends to the app, and the objects the Web API returns, shape by shape."""
 
 from collections.abc import Mapping
+from secrets import token_hex
 from typing import Any
 
 from bot.sandbox.elements import Placed, Typed, state_values
@@ -201,7 +202,8 @@ def event_callback(event: Json, workspace: Workspace, *, ext_shared: bool) -> Js
         "api_app_id": app.id,
         "event": event,
         "type": "event_callback",
-        "event_id": workspace.new_id("Ev"),
+        # unlike other ids it is never given again: an app remembers it longer than this workspace lives
+        "event_id": f"Ev{token_hex(6).upper()}",
         "event_time": int(workspace.clock.now()),
         "authorizations": [authorization],
         "is_ext_shared_channel": ext_shared,

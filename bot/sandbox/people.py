@@ -14,7 +14,7 @@ from bot.sandbox.forms import entered, option_of, submitted
 from bot.sandbox.methods.response_url import show
 from bot.sandbox.modals import close_views, settle_submission
 from bot.sandbox.payloads import command_fields, interaction, view_json
-from bot.sandbox.posting import note_from_slackbot
+from bot.sandbox.posting import note_from_slackbot, remove
 from bot.sandbox.presses import Where, find_element, locate, sign_press
 from bot.sandbox.render import Reader, ShownTable
 from bot.sandbox.slack import Slack
@@ -73,6 +73,12 @@ class Person:
         notes[:] = [m for m in notes if m.only_for != self.id]
         self.slack.workspace.changes.announce()
 
+    def dismiss(self, note: Message) -> None:
+        """Take a private note off this person's screen; LookupError for anything else."""
+        if note.only_for != self.id:
+            raise LookupError(f"{self.user.real_name} can dismiss only their own private notes.")
+        remove(self.slack, note)
+
     async def say(self, channel_id: str, text: str, thread_ts: str | None = None) -> Message:
         """Write in a channel; `<@U0BOT>` in it mentions the bot."""
         return await say_in_channel(self.slack, self.user, channel_id, text, thread_ts, None)
@@ -120,10 +126,12 @@ class Person:
         requests = [self.prepare_click(where, name, action_ts=action_ts) for _ in range(times)]
         return list(await asyncio.gather(*map(self._deliver, requests, spread(to, times))))
 
-    async def choose(self, where: Where, name: str, option: str, *, to: Target = None) -> Delivery:
+    async def choose(
+        self, where: Where, name: str, option: str, *, index: int | None = None, to: Target = None
+    ) -> Delivery:
         """Choose an option of a select, radio group or overflow menu outside a form, by label or value."""
         shown = locate(self.slack, where)
-        placed = find_element(self.slack, self.user, shown, name, None)
+        placed = find_element(self.slack, self.user, shown, name, index)
         if placed.element["type"] == "overflow":
             state: Json = {"selected_option": option_of(placed.element, option)}
         else:

@@ -22,10 +22,10 @@ T = TypeVar("T")
 class Sandbox:
     """A running local Slack; made by `start` or `running`, never by hand."""
 
-    def __init__(self, slack: Slack) -> None:
+    def __init__(self, slack: Slack, suggestion: str = "") -> None:
         self.slack = slack
         self.admin = Administrator(slack)
-        self.web_api = WebApi(slack)
+        self.web_api = WebApi(slack, suggestion)
         self._server = HttpServer(self.web_api.app())
         self.base_url = ""
 
@@ -38,6 +38,7 @@ class Sandbox:
         app_urls: Iterable[str] = (),
         rate_limits: RateLimits | None = None,
         unsettled: Unsettled | None = None,
+        suggestion: str = "",
         ack_timeout: float = 3.0,
         retry_delays: Sequence[float] = (0.0, 60.0, 300.0),
     ) -> "Sandbox":
@@ -45,11 +46,12 @@ class Sandbox:
 
         Limits are the documented ones unless `rate_limits` says otherwise. `ack_timeout` and
         `retry_delays` are seconds; the latter are Slack's waits before an event is sent again.
+        `suggestion` is what the page offers to say to the bot where nobody has written yet.
         """
         workspace = workspace or Workspace.shop()
         deliverer = Deliverer(workspace.app.signing_secret, workspace.changes, ack_timeout, retry_delays)
         limits = rate_limits or RateLimits.documented()
-        sandbox = cls(Slack(workspace, unsettled or Unsettled(), limits, deliverer))
+        sandbox = cls(Slack(workspace, unsettled or Unsettled(), limits, deliverer), suggestion)
         sandbox.base_url = f"http://127.0.0.1:{await sandbox._server.start(port)}"
         sandbox.slack.response_urls.base_url = sandbox.base_url
         sandbox.connect(*app_urls)
@@ -65,6 +67,7 @@ class Sandbox:
         app_urls: Iterable[str] = (),
         rate_limits: RateLimits | None = None,
         unsettled: Unsettled | None = None,
+        suggestion: str = "",
         ack_timeout: float = 3.0,
         retry_delays: Sequence[float] = (0.0, 60.0, 300.0),
     ) -> AsyncIterator["Sandbox"]:
@@ -75,6 +78,7 @@ class Sandbox:
             app_urls=app_urls,
             rate_limits=rate_limits,
             unsettled=unsettled,
+            suggestion=suggestion,
             ack_timeout=ack_timeout,
             retry_delays=retry_delays,
         )
@@ -87,6 +91,7 @@ class Sandbox:
         """End retries and hung calls, and close the server."""
         await self.slack.deliverer.stop()
         self.web_api.closing.set()
+        self.workspace.changes.announce()  # so that pages that follow the changes end
         await self._server.stop()
 
     @property

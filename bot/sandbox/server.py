@@ -1,4 +1,4 @@
-"""The HTTP side: /api/<method>, /respond/<key> and a page, as an ASGI app in the caller's event loop."""
+"""The HTTP side: /api/<method>, /respond/<key> and the page, as an ASGI app in the caller's event loop."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ from bot.sandbox.errors import Json, SlackError
 from bot.sandbox.faults import Fault
 from bot.sandbox.methods import METHODS, Call, Method
 from bot.sandbox.methods.response_url import respond
-from bot.sandbox.page import show_page
+from bot.sandbox.page import Site
 from bot.sandbox.slack import Slack
 
 TRANSPORT = "sandbox.transport"
@@ -42,6 +42,7 @@ class WebApi:
     """Answers the app's calls on one Slack, and keeps a list of them."""
 
     slack: Slack
+    suggestion: str = ""
     calls: list[ApiCall] = field(default_factory=list)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -51,7 +52,7 @@ class WebApi:
             routes=[
                 Route("/api/{method}", self.answer_method, methods=["GET", "POST"]),
                 Route("/respond/{key}", self.answer_response_url, methods=["POST"]),
-                Route("/", show_page, methods=["GET"]),
+                *Site(self.slack, self.closing, self.suggestion).routes(),
             ]
         )
 

@@ -128,10 +128,10 @@ async def test_a_demo_that_is_shown_ends_well_with_its_app(database: Database) -
     assert process.stdout is not None
     lines = [(await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode() for _ in range(4)]
     assert lines[0].startswith("Open http://127.0.0.1:")
-    assert "no page to click in yet" in lines[1]
+    assert "ask the bot as Leo, decide as Marta" in lines[1]
     assert "make demo ARGS=--play" in lines[2]
     async with aiohttp.ClientSession() as http, http.get(lines[0].split()[1]) as answered:
-        assert "no page to click in yet" in await answered.text()
+        assert "@vistobueno please refund the failed payments" in await answered.text()
     assert len(users_of(database)) == 2
     process.send_signal(signal.SIGINT)
     _, said = await asyncio.wait_for(process.communicate(), SECONDS)

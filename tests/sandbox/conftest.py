@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 
+import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.sandbox import RateLimits, Sandbox
+from tests.sandbox.browsing import Browser
 from tests.sandbox.drive import client_of
 
 
@@ -18,3 +20,9 @@ async def sandbox() -> AsyncIterator[Sandbox]:
 @pytest.fixture
 def client(sandbox: Sandbox) -> AsyncWebClient:
     return client_of(sandbox)
+
+
+@pytest.fixture
+async def browser(sandbox: Sandbox) -> AsyncIterator[Browser]:
+    async with aiohttp.ClientSession() as http:
+        yield Browser(sandbox, http)

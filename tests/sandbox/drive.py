@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from bot.sandbox import Sandbox
 from bot.sandbox.server import HttpServer
+from tests.sandbox.parts import home, modal
 
 Json = dict[str, Any]
 
@@ -77,3 +78,16 @@ async def delivered(sandbox: Sandbox, act: Awaitable[Any]) -> dict[str, Any]:
     async with answering(sandbox, acknowledge):
         await act
     return sandbox.deliveries[-1].payload
+
+
+async def show(sandbox: Sandbox, surface: str, blocks: list[Json], frame: Json) -> Json:
+    """Slack's answer to these blocks on that surface ("message", "modal", "home"), shown to Marta."""
+    client = client_of(sandbox)
+    if surface == "message":
+        return await answer(client, "chat.postMessage", channel="C0SUPPORT", text="x", blocks=blocks)
+    view = modal(*blocks) if surface == "modal" else home(*blocks)
+    view = {name: value for name, value in {**view, **frame}.items() if value is not None}
+    if surface == "home":
+        return await answer(client, "views.publish", user_id="U0MARTA", view=view)
+    trigger_id = sandbox.slack.triggers.issue("U0MARTA")
+    return await answer(client, "views.open", trigger_id=trigger_id, view=view)

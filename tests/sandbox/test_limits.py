@@ -8,8 +8,7 @@ import pytest_asyncio
 
 from bot.sandbox import RateLimits, Sandbox
 from tests.sandbox.block_cases import HOME, MESSAGE, MODAL, Limit
-from tests.sandbox.drive import answer, client_of
-from tests.sandbox.parts import home, modal
+from tests.sandbox.drive import show
 from tests.sandbox.shape_cases import LIMITS
 from tests.sandbox.surface_cases import SURFACES
 
@@ -21,19 +20,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def shared() -> AsyncIterator[Sandbox]:
     async with Sandbox.running(rate_limits=RateLimits.off()) as running:
         yield running
-
-
-async def show(sandbox: Sandbox, surface: str, blocks: list[Json], frame: Json) -> Json:
-    """Slack's answer to these blocks on that surface."""
-    client = client_of(sandbox)
-    if surface == MESSAGE:
-        return await answer(client, "chat.postMessage", channel="C0SUPPORT", text="x", blocks=blocks)
-    view = modal(*blocks) if surface == MODAL else home(*blocks)
-    view = {name: value for name, value in {**view, **frame}.items() if value is not None}
-    if surface == HOME:
-        return await answer(client, "views.publish", user_id="U0MARTA", view=view)
-    trigger_id = sandbox.slack.triggers.issue("U0MARTA")
-    return await answer(client, "views.open", trigger_id=trigger_id, view=view)
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)

@@ -37,16 +37,6 @@ async def test_a_method_the_sandbox_does_not_speak_is_unknown(client: AsyncWebCl
         assert await error_of(client, method) == "unknown_method"
 
 
-async def test_at_its_address_a_browser_reads_what_it_is(sandbox: Sandbox) -> None:
-    async with aiohttp.ClientSession() as http, http.get(sandbox.base_url) as answered:
-        page = await answered.text()
-        assert (answered.status, answered.content_type) == (200, "text/html")
-    assert "no page to click in yet" in page
-    assert "make demo ARGS=--play" in page
-    assert 'name="viewport"' in page
-    assert "://" not in page, "nothing is fetched from elsewhere"
-
-
 async def test_broken_json_is_refused(sandbox: Sandbox) -> None:
     headers = {"Authorization": "Bearer xoxb-sandbox", "Content-Type": "application/json"}
     async with aiohttp.ClientSession(headers=headers) as http:

@@ -5,7 +5,7 @@ from urllib.parse import parse_qs
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.sandbox import Sandbox
+from bot.sandbox import RateLimits, Sandbox
 from tests.sandbox.drive import Recorder, acknowledge, answering, delivered
 from tests.sandbox.parts import actions, button, field, home, modal, section
 
@@ -128,6 +128,14 @@ async def test_a_mention_is_an_event_with_an_id_and_authorizations(sandbox: Sand
     event = payload["event"]
     assert (event["type"], event["user"], event["team"]) == ("app_mention", "U0MARTA", "T0SHOP")
     assert (event["text"], event["thread_ts"]) == ("<@U0BOT> hi", "1.1")
+
+
+async def test_an_event_id_is_not_given_again_by_a_workspace_started_anew() -> None:
+    ids = set()
+    for _ in range(2):
+        async with Sandbox.running(rate_limits=RateLimits.off()) as anew:
+            ids.add((await delivered(anew, anew.person("U0LEO").mention("C0SUPPORT", "hi")))["event_id"])
+    assert len(ids) == 2
 
 
 async def test_a_direct_message_is_an_im_event(sandbox: Sandbox) -> None:

@@ -1,0 +1,250 @@
+// Makes the page live: forms are sent without leaving it, and what has changed is put in place of what was
+// there, without losing what is being typed, the scroll position or the focus. Without it the page works too.
+"use strict";
+
+const one = (id) => document.getElementById(id);
+let version = Number(document.body.dataset.version);
+let stream = null;
+let opener = null; // finds what had the focus before a window opened
+let pressed = null; // finds the button that was pressed last
+
+// Putting new markup in place of old: nodes that are still there stay the same nodes.
+function morph(old, made) {
+  if (old.nodeType !== made.nodeType || old.nodeName !== made.nodeName || (old.id || "") !== (made.id || "")) {
+    old.replaceWith(made);
+    return;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    if (old.nodeValue !== made.nodeValue) old.nodeValue = made.nodeValue;
+    return;
+  }
+  for (const { name } of [...old.attributes]) {
+    const kept = name === "open" || name === "style" || name === "aria-busy";
+    if (!kept && !made.hasAttribute(name)) old.removeAttribute(name);
+  }
+  for (const { name, value } of [...made.attributes]) {
+    const kept = name === "open" && old.nodeName === "DIALOG";
+    if (!kept && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  morphChildren(old, made);
+}
+
+function morphChildren(old, made) {
+  let at = old.firstChild;
+  for (const wanted of [...made.childNodes]) {
+    const known = wanted.id ? [...old.children].find((child) => child.id === wanted.id) : null;
+    while (known && at && at !== known) {
+      const next = at.nextSibling;
+      at.remove();
+      at = next;
+    }
+    const next = at ? at.nextSibling : null;
+    if (!at || (at.id && at.id !== wanted.id)) old.insertBefore(wanted, at);
+    else {
+      morph(at, wanted);
+      at = next;
+    }
+  }
+  while (at) {
+    const next = at.nextSibling;
+    at.remove();
+    at = next;
+  }
+}
+
+function replaceInside(id, made) {
+  const old = one(id);
+  if (!old) return;
+  const scrolls = old.classList.contains("scrolls");
+  const atEnd = scrolls && old.scrollHeight - old.scrollTop - old.clientHeight < 60;
+  morphChildren(old, made);
+  if (atEnd) old.scrollTop = old.scrollHeight;
+  if (id === "windows") showWindows();
+}
+
+// Windows: real modal dialogs, with the focus inside, and back where it was afterwards.
+function showWindows() {
+  const windows = [...document.querySelectorAll("dialog")];
+  for (const dialog of windows) {
+    if (!dialog.matches(":modal")) {
+      opener = opener || pressed;
+      dialog.removeAttribute("open");
+      dialog.showModal();
+    }
+    // a window may open empty and be filled a moment later
+    const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
+    if (first && !dialog.querySelector(".block :focus")) first.focus();
+  }
+  const wrong = document.querySelector("dialog [aria-invalid=true]");
+  if (wrong && !wrong.dataset.told) {
+    wrong.focus();
+    wrong.dataset.told = "yes";
+  }
+  if (!windows.length && opener) {
+    const back = opener();
+    opener = null;
+    (back || document.querySelector(".composer textarea") || document.body).focus();
+  }
+}
+
+function nameOf(element) {
+  const message = element.closest("li.message");
+  const value = element.getAttribute("value");
+  if (!message || !value) return () => (element.isConnected ? element : message && one(message.id));
+  return () => {
+    const there = one(message.id);
+    return there && there.querySelector(`[value=${CSS.escape(value)}]`);
+  };
+}
+
+// Sending forms.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  const button = event.submitter;
+  if (form.method !== "post") return;
+  event.preventDefault();
+  if (button && !button.closest("dialog")) pressed = nameOf(button);
+  const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
+  const body = new URLSearchParams(new FormData(form, button));
+  const field = form.classList.contains("composer") ? form.querySelector("textarea") : null;
+  const typed = field ? field.value : "";
+  if (field) {
+    field.defaultValue = "";
+    field.value = "";
+  }
+  send(address, body, button).then((done) => {
+    if (!done && field && !field.value) field.value = typed;
+  });
+});
+
+async function send(address, body, button) {
+  if (button) button.setAttribute("aria-busy", "true");
+  say("");
+  try {
+    const answer = await fetch(address, { method: "POST", body });
+    const made = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!answer.ok) {
+      const said = made.querySelector("[role=alert]");
+      say(said ? said.textContent : `The workspace answered ${answer.status}.`);
+      return false;
+    }
+    arrive(answer.url, made);
+    return true;
+  } catch {
+    say("The workspace does not answer: is the demo still running?");
+    return false;
+  } finally {
+    if (button) button.removeAttribute("aria-busy");
+  }
+}
+
+function arrive(url, made) {
+  const there = new URL(url);
+  const failed = made.getElementById("notices").textContent;
+  for (const name of ["failed", "ask", "where"]) there.searchParams.delete(name);
+  const moved = there.search !== location.search;
+  if (moved) history.pushState(null, "", there);
+  if (moved || Number(made.body.dataset.version) >= version) {
+    version = Number(made.body.dataset.version);
+    document.title = made.title;
+    document.body.className = made.body.className;
+    for (const id of ["bar", "rail", "main", "thread", "windows"]) morphWhole(id, made);
+  } else if (made.getElementById("window-question")) morphWhole("windows", made);
+  say(failed);
+  if (moved) follow();
+}
+
+function morphWhole(id, made) {
+  if (id === "main" || id === "thread") {
+    const scrolled = [...document.querySelectorAll(`#${id} .scrolls`)];
+    const ends = scrolled.map((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 60);
+    morph(one(id), made.getElementById(id));
+    scrolled.forEach((log, at) => ends[at] && (log.scrollTop = log.scrollHeight));
+  } else replaceInside(id, made.getElementById(id));
+}
+
+function say(sentence) {
+  const notices = one("notices");
+  notices.replaceChildren();
+  if (!sentence) return;
+  const said = document.createElement("p");
+  said.textContent = sentence;
+  // inside an open window, because everything behind it is out of reach
+  (document.querySelector("dialog:modal form:last-of-type") || notices).prepend(said);
+  if (said.parentElement !== notices) said.className = "banner";
+}
+
+// Keys and small comforts.
+document.addEventListener("keydown", (event) => {
+  const field = event.target;
+  if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.closest(".composer textarea")) return;
+  event.preventDefault();
+  if (field.value.trim()) field.form.requestSubmit();
+});
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-insert]");
+  if (!button) return;
+  const field = one(button.dataset.into);
+  if (!field.value.includes(button.dataset.insert.trim())) {
+    field.setRangeText(button.dataset.insert, 0, 0, "end");
+    field.selectionStart = field.selectionEnd = field.value.length;
+  }
+  field.focus();
+});
+document.addEventListener("change", (event) => {
+  const acting = event.target.closest(".acting");
+  if (acting && !event.target.multiple) acting.querySelector(".choose").click();
+});
+document.addEventListener(
+  "cancel",
+  (event) => {
+    const closes = event.target.querySelector && event.target.querySelector("[data-closes]");
+    if (!closes) return;
+    event.preventDefault();
+    closes.click();
+  },
+  true,
+);
+document.addEventListener("click", (event) => {
+  const deny = event.target.closest("#window-question a[data-closes]");
+  if (!deny) return;
+  event.preventDefault();
+  one("window-question").remove();
+  showWindows();
+});
+
+// Following what happens.
+function follow() {
+  if (stream) stream.close();
+  stream = null;
+  if (document.hidden) return;
+  stream = new EventSource("/live" + location.search);
+  // after a restart of the sandbox its versions begin anew
+  stream.onerror = () => { version = 0; };
+  stream.onmessage = (event) => {
+    const news = JSON.parse(event.data);
+    if (news.version < version) return;
+    version = news.version;
+    for (const [id, markup] of Object.entries(news.regions)) {
+      const made = document.createElement("template");
+      made.innerHTML = markup;
+      // a question is the browser's own: nothing that happens takes it away
+      const question = id === "windows" && one("window-question");
+      if (question) made.content.append(question.cloneNode(true));
+      replaceInside(id, made.content);
+    }
+  };
+}
+document.addEventListener("visibilitychange", follow);
+window.addEventListener("popstate", () => location.reload());
+window.addEventListener("pageshow", (event) => event.persisted && location.reload());
+window.addEventListener("pagehide", () => stream && stream.close());
+
+document.documentElement.classList.add("scripted");
+const clean = new URL(location.href);
+clean.searchParams.delete("failed");
+if (clean.href !== location.href) history.replaceState(null, "", clean);
+for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
+if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
+showWindows();
+follow();

@@ -1,0 +1,154 @@
+"""The page's addresses: what a browser reads, what its forms send, what it is sent as things change."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bot.sandbox.page.document import Page, failure
+from bot.sandbox.page.doing import DEEDS, FAILURES, Deed, find_element, find_shown
+from bot.sandbox.page.errors import PageError
+from bot.sandbox.page.origin import require_own_host, require_own_page
+from bot.sandbox.page.place import Place, read_place
+from bot.sandbox.page.seen import Seen
+from bot.sandbox.page.sight import Sight
+from bot.sandbox.page.windows import Asked
+from bot.sandbox.slack import Slack
+
+Handler = Callable[[Request], Awaitable[Response]]
+HERE = Path(__file__).parent
+FILES = {"/page.css": "text/css", "/page.js": "text/javascript"}
+HEARTBEAT = 15.0
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@dataclass
+class Site:
+    """The page of one Slack; `suggestion` stands where nobody has written, until `closing` is set."""
+
+    slack: Slack
+    closing: asyncio.Event
+    suggestion: str = ""
+    seen: Seen = field(default_factory=Seen)
+
+    def routes(self) -> list[Route]:
+        """Every address of the page."""
+        return [
+            Route("/", answered(self.show), methods=["GET"]),
+            Route("/live", answered(self.follow), methods=["GET"]),
+            *(Route(path, answered(self.do), methods=["POST"]) for path in DEEDS),
+            *(Route(path, send_file, methods=["GET"]) for path in FILES),
+        ]
+
+    async def show(self, request: Request) -> Response:
+        """The page at the place that the address names."""
+        require_own_host(request)
+        place = read_place(self.slack.workspace, request.query_params)
+        notice = FAILURES.get(request.query_params.get("failed", ""), "")
+        self.seen.look(place)
+        page = Page(self._sight(place), self.seen, self.suggestion, self._asked(request, place), notice)
+        return HTMLResponse(page.document(), headers=HEADERS)
+
+    async def do(self, request: Request) -> Response:
+        """What a form asks for; leads back to the page."""
+        require_own_page(request)
+        place = read_place(self.slack.workspace, request.query_params)
+        form = parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
+        try:
+            there = await DEEDS[request.url.path](Deed(self.slack, place, form))
+        except LookupError as error:
+            if type(error) is not LookupError:
+                raise
+            # the client's own refusals are sentences
+            return _failed(str(error.args[0]), 409, place.address())
+        return RedirectResponse(there, 303, headers=HEADERS)
+
+    async def follow(self, request: Request) -> Response:
+        """The regions of the page as server-sent events, each time one of them has changed."""
+        require_own_host(request)
+        place = read_place(self.slack.workspace, request.query_params)
+        return StreamingResponse(self._regions(place), media_type="text/event-stream", headers=HEADERS)
+
+    async def _regions(self, place: Place) -> AsyncIterator[str]:
+        sent: dict[str, str] = {}
+
+        def changed() -> dict[str, str] | None:
+            now = self._regions_now(place)
+            return (
+                {} if self.closing.is_set() else {n: html for n, html in now.items() if sent.get(n) != html}
+            )
+
+        while not self.closing.is_set():
+            try:
+                new = await self.slack.workspace.changes.until(
+                    lambda: changed() or self.closing.is_set(), HEARTBEAT
+                )
+            except TimeoutError:
+                yield ": still here\n\n"
+                continue
+            if isinstance(new, dict):
+                sent |= new
+                version = self.slack.workspace.changes.count
+                yield f"data: {json.dumps({'version': version, 'regions': new})}\n\n"
+
+    def _regions_now(self, place: Place) -> dict[str, str]:
+        try:
+            # a place can cease to be: a message is deleted, a person leaves a channel
+            fresh = read_place(self.slack.workspace, dict(_pairs(place)))
+        except PageError:
+            return {}
+        self.seen.look(fresh)
+        return Page(self._sight(fresh), self.seen, self.suggestion).regions()
+
+    def _sight(self, place: Place) -> Sight:
+        return Sight(place, self.slack.unsettled)
+
+    def _asked(self, request: Request, place: Place) -> Asked | None:
+        ask, where = request.query_params.get("ask"), request.query_params.get("where", "")
+        if not ask:
+            return None
+        shown = find_shown(self.slack, place, where)
+        placed, option = find_element(self.slack, place, shown, ask)
+        return Asked(where, placed, option) if "confirm" in placed.element else None
+
+
+def answered(handler: Handler) -> Handler:
+    """The handler, with a document of one sentence for what it refuses."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except PageError as error:
+            return _failed(str(error), error.status, "/")
+
+    return answer
+
+
+async def send_file(request: Request) -> Response:
+    """The stylesheet or the script."""
+    path = request.url.path
+    content = (HERE / path.removeprefix("/")).read_text()
+    return Response(content, media_type=FILES[path], headers={**HEADERS, "Cache-Control": "no-cache"})
+
+
+def _pairs(place: Place) -> list[tuple[str, str]]:
+    pairs = [("as", place.user.id), ("in", place.inside)]
+    return [*pairs, ("thread", place.thread)] if place.thread else pairs
+
+
+def _failed(sentence: str, status: int, address: str) -> Response:
+    return HTMLResponse(failure(sentence, address), status, headers=HEADERS)
