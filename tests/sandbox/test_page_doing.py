@@ -51,6 +51,20 @@ async def test_the_first_sentence_of_the_story_stands_ready_and_reaches_the_bot(
         assert SUGGESTION not in str(page.fields), "it is not offered again"
 
 
+async def test_the_first_sentence_stands_ready_wherever_the_page_says_that_nobody_has_written() -> None:
+    async with (
+        Sandbox.running(rate_limits=RateLimits.off(), suggestion=SUGGESTION) as sandbox,
+        aiohttp.ClientSession() as http,
+    ):
+        leo = sandbox.person("U0LEO")
+        gone = await leo.say("C0SUPPORT", "question")
+        await leo.say("C0SUPPORT", "answer", gone.ts)
+        gone.deleted = True
+        page = await Browser(sandbox, http).open("U0LEO", "C0SUPPORT")
+        assert "Nobody has written here yet." in page.text
+        assert SUGGESTION in str(page.fields)
+
+
 async def test_what_is_typed_is_escaped_and_names_become_ids(browser: Browser) -> None:
     page = await browser.open("U0LEO", "C0SUPPORT")
     typed = "@Marta & @LEO <b> in #approvals, mail@marta.example"

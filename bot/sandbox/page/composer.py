@@ -3,6 +3,7 @@
 import re
 
 from bot.sandbox.page.html import Html, tag
+from bot.sandbox.page.messages import seen_in
 from bot.sandbox.page.place import DM, Place
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.workspace import Workspace
@@ -15,7 +16,7 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
     channel = place.channel
     where = "this thread" if in_thread else app if place.inside == DM else f"#{place_name(place)}"
     begun = ""
-    if channel is not None and not channel.messages and suggestion and not in_thread:
+    if channel is not None and suggestion and not in_thread and not seen_in(channel, sight):
         begun = suggestion if place.inside == DM else f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"

@@ -15,7 +15,7 @@ from bot.sandbox.workspace import Channel, Message
 def stream(sight: Sight) -> Html:
     """The channel's messages outside threads, day by day, and what only this person sees."""
     channel = sight.place.channel
-    shown = [] if channel is None else _seen_in(channel, sight, None)
+    shown = [] if channel is None else seen_in(channel, sight)
     if not shown:
         return tag("p", "Nobody has written here yet.", class_="empty")
     today = sight.now()
@@ -34,7 +34,7 @@ def thread(sight: Sight) -> Html:
     place = sight.place
     if place.channel is None or place.thread is None:
         return Html("")
-    shown = _seen_in(place.channel, sight, place.thread)
+    shown = seen_in(place.channel, sight, place.thread)
     return _list([message_item(message, sight, "t") for message in shown])
 
 
@@ -42,7 +42,8 @@ def _list(items: list[Html]) -> Html:
     return tag("ol", items, class_="messages")
 
 
-def _seen_in(channel: Channel, sight: Sight, root: str | None) -> list[Message]:
+def seen_in(channel: Channel, sight: Sight, root: str | None = None) -> list[Message]:
+    """What this person sees of a channel outside its threads, or of the thread that begins at `root`."""
     workspace, user_id = sight.workspace, sight.user.id
     private = [m for m in workspace.ephemerals if (m.channel_id, m.only_for) == (channel.id, user_id)]
     every = sorted([*channel.messages, *private], key=lambda message: message.ts)
