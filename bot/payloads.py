@@ -35,7 +35,7 @@ Verb = Literal["approve", "edit", "reject"]
 _VERBS: Mapping[str, Verb] = {Action.APPROVE: "approve", Action.EDIT: "edit", Action.REJECT: "reject"}
 _SUBMITTED = frozenset({Callback.EDIT, Callback.CONFIRM, Callback.REJECT})
 # subtypes of a message with which a person still says something new; all others are edits, joins, bots …
-_SAID = frozenset({None, "file_share", "thread_broadcast"})
+_SAID = (None, "file_share", "thread_broadcast")
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def read_message(body: Body, bot_user_id: str) -> Mention | DirectMessage | None
         channel_id=channel_id,
         user_id=need(body, "event", "user"),
         user_team_id=maybe(body, "event", "user_team") or maybe(body, "event", "team") or team_id,
-        text=_said(at(body, "event", "text") or "", bot_user_id),
+        text=_said(maybe(body, "event", "text") or "", bot_user_id),
         ts=need(body, "event", "ts"),
         thread_ts=maybe(body, "event", "thread_ts"),
         is_ext_shared=at(body, "is_ext_shared_channel") is True,
@@ -199,7 +199,7 @@ def read_command(body: Body) -> Command:
     """The slash command of a form that Bolt has decoded."""
     if "command" not in body:
         raise unknown(body, "no command")
-    text = at(body, "text") or ""
+    text = maybe(body, "text") or ""
     word, _, argument = text.strip().partition(" ")
     return Command(
         team_id=need(body, "team_id"),
@@ -233,7 +233,7 @@ def _is_said_by_a_person(body: Body, bot_user_id: str) -> bool:
         and not event.get("bot_profile")
         and not event.get("hidden")
         and "edited" not in event
-        and event.get("user") not in {None, bot_user_id}
+        and event.get("user") not in (None, bot_user_id)
     )
 
 

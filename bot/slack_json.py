@@ -26,9 +26,12 @@ def state_values(body: Body) -> FormValues:
     values = at(body, "view", "state", "values")
     if values is None:
         values = at(body, "state", "values")
-    if not isinstance(values, Mapping):
+    if values is None:
         return {}
-    return dict(_block_values(values))
+    try:
+        return dict(_block_values(values))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise unknown(body, "inputs of another shape") from error
 
 
 def _block_values(values: Mapping[str, Any]) -> Iterator[tuple[str, FormValue]]:

@@ -3,18 +3,19 @@
 import time
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl
+from urllib.parse import parse_qs
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
-from slack_bolt.adapter.starlette.async_handler import to_async_bolt_request, to_starlette_response
+from slack_bolt.adapter.starlette.async_handler import to_starlette_response
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 from starlette.background import BackgroundTask
 
 from bot.after import AfterAnswer
 from bot.bot import Bot
+from bot.envelope import UnreadableRequest, read_body
 from bot.health import Health
 from bot.metrics import Backlog
 from store import approvals, backlog, cards
@@ -78,27 +79,16 @@ async def _dispatch(bot: Bot, bolt: AsyncApp, request: Request, body: bytes) -> 
     started = time.monotonic()
     after = AfterAnswer(bot.tasks)
     try:
-        bolt_request = _read_request(request, body, after)
-    except (ValueError, AttributeError):  # signed, so from Slack, but neither a form nor an object of JSON
+        payload = read_body(body, request.headers.get("content-type", ""))
+    except UnreadableRequest as error:
+        log.error("a signed request is not one of Slack's", error=str(error))
         return JSONResponse({"error": "unreadable body"}, 400)
+    # this mode takes the payload as it was read, and leaves out the signature, which has been checked
+    bolt_request = AsyncBoltRequest(body=payload, context={"after": after}, mode="socket_mode")
     response = to_starlette_response(await bolt.async_dispatch(bolt_request))
-    bot.metrics.ack(kind_of(bolt_request.body), response.status_code, time.monotonic() - started)
+    bot.metrics.ack(kind_of(payload), response.status_code, time.monotonic() - started)
     response.background = BackgroundTask(after.begin)
     return response
-
-
-def _read_request(request: Request, body: bytes, after: AfterAnswer) -> AsyncBoltRequest:
-    """The request for Bolt, which finds `after` in its context; ValueError if it cannot be read.
-
-    Bolt takes a form with the word "payload" anywhere in it for an interaction and finds no fields in it
-    (slack_bolt/request/internals.py, parse_body): a command that says the word is read here.
-    """
-    read = to_async_bolt_request(request, body, {"after": after})
-    if read.body or not body:
-        return read
-    fields = dict(parse_qsl(body.decode(), keep_blank_values=True))
-    # this mode takes fields instead of text, and leaves out the signature, which has been checked
-    return AsyncBoltRequest(body=fields, context={"after": after}, mode="socket_mode")
 
 
 def is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, str]) -> bool:
@@ -107,7 +97,7 @@ def is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, st
         return verifier.is_valid(
             body, headers.get("x-slack-request-timestamp"), headers.get("x-slack-signature")
         )
-    except (ValueError, TypeError):  # no number, no UTF-8, no ASCII
+    except (ValueError, TypeError, OverflowError):  # no number or a far too large one, no UTF-8, no ASCII
         return False
 
 

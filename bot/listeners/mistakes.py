@@ -13,6 +13,7 @@ from bot.blocks.modals import Callback, problem_view
 from bot.bot import Bot
 from bot.payloads import UnknownPayload, Verb, read_click
 from bot.private import Place
+from bot.slack_json import at
 from store.errors import StoreError, Unconfirmed
 
 log = structlog.get_logger(__name__)
@@ -44,7 +45,7 @@ def answer(bot: Bot, body: dict[str, Any], said: Message, after: AfterAnswer) ->
     """An answer that Slack accepts for any interaction, with the sentence in it or sent after it."""
     kind = body.get("type")
     if kind == "view_submission":
-        rejects = body.get("view", {}).get("callback_id") == Callback.REJECT
+        rejects = at(body, "view", "callback_id") == Callback.REJECT
         verb: Verb = "reject" if rejects else "edit"
         return BoltResponse(
             status=200, body={"response_action": "update", "view": problem_view(verb, said, bot.texts)}

@@ -96,7 +96,7 @@ class Deliverer:
     def sign_interaction(self, payload: Json) -> SignedRequest:
         """A click, a submission or a closed view: JSON in the form field `payload`."""
         body = urlencode({"payload": json.dumps(payload)}).encode()
-        return self._signed(payload["type"], payload, body, "application/x-www-form-urlencoded", {})
+        return self._signed(str(payload.get("type")), payload, body, "application/x-www-form-urlencoded", {})
 
     def sign_command(self, fields: Json) -> SignedRequest:
         """A slash command: a plain form."""

@@ -69,6 +69,9 @@ async def test_what_is_forged_old_or_garbage_changes_nothing(
             b"null",
             b"payload=%7Bno",
             b"payload=[]",
+            b"payload=" + b"[" * 5_000,
+            b"[" * 100_000,
+            b"payload=" + b"9" * 5_000,
             b"a" * 100,
             b"",
         ]

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -17,7 +18,7 @@ from tests.acceptance.scripts import NOTHING
 from tests.acceptance.stage import Stage, staged
 from tests.databases import Database
 
-EVENT = {
+EVENT: dict[str, Any] = {
     "type": "event_callback",
     "team_id": "T0SHOP",
     "event_id": "Ev1",
@@ -62,6 +63,7 @@ async def test_what_is_forged_or_old_is_refused_and_changes_nothing(
             (BODY, signed(stage, BODY, age=301)),
             (BODY + b" ", signed(stage, BODY)),
             (BODY, garbled),
+            (BODY, garbled | {"X-Slack-Request-Timestamp": "9" * 400}),
             (BODY, {}),
             (b"\xff\xfe", signed(stage, BODY)),
             (b"ssl_check=1&command=%2Fapprovals&team_id=T0SHOP", {}),
