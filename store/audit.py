@@ -34,7 +34,7 @@ SELECT e.run_id, max(e.seq), 'end', true, false
  GROUP BY e.run_id, h.seq HAVING max(e.seq) IS DISTINCT FROM h.seq
 UNION ALL
 SELECT r.id, 0, 'gone', true, false
-  FROM runs r LEFT JOIN audit_heads h ON h.run_id = r.id WHERE h.run_id IS NULL
+  FROM runs r LEFT JOIN audit_heads h ON h.run_id = r.id WHERE h.run_id IS NULL OR h.seq = 0
 ORDER BY 1, 2"""
 
 

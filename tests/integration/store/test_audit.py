@@ -215,6 +215,10 @@ TAMPERING = {
         " WHERE seq = 2",
         "event 2 .* was changed",
     ),
+    "every event gone, and the head set back": (
+        "WITH gone AS (DELETE FROM audit_events) UPDATE audit_heads SET seq = 0, hash = ''",
+        "its chain is missing",
+    ),
     "an event gone from the middle": ("DELETE FROM audit_events WHERE seq = 2", "before it is missing"),
     "the first event gone": ("DELETE FROM audit_events WHERE seq = 1", "before it is missing"),
     "the last event gone": (
