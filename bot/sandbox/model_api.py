@@ -48,28 +48,22 @@ def create_model_api(
 
     @app.post("/v1/messages")
     async def create_message(request: Request) -> JSONResponse:
-        refusal = _check_headers(request.headers, api_key)
-        if refusal:
-            return refusal
-        body = _read_object(await request.body())
-        if body is None or not body.get("messages"):
-            return error_response(HTTPStatus.BAD_REQUEST, "messages: Field required")
+        asked = await _asked(request, api_key)
+        if isinstance(asked, JSONResponse):
+            return asked
         try:
-            return JSONResponse(await answer(body), headers=_request_id())
+            return JSONResponse(await answer(asked), headers=_request_id())
         except faults as error:
             fault = cast(Fault, error)
             return error_response(fault.status or 500, fault.message, getattr(error, "retry_after", None))
 
     @app.post("/v1/messages/count_tokens")
     async def count_tokens(request: Request) -> JSONResponse:
-        refusal = _check_headers(request.headers, api_key)
-        if refusal:
-            return refusal
-        body = _read_object(await request.body())
-        if body is None or not body.get("messages"):
-            return error_response(HTTPStatus.BAD_REQUEST, "messages: Field required")
+        asked = await _asked(request, api_key)
+        if isinstance(asked, JSONResponse):
+            return asked
         # about four letters each: no more than an estimate, as the provider's own
-        return JSONResponse({"input_tokens": len(json.dumps(body)) // 4}, headers=_request_id())
+        return JSONResponse({"input_tokens": len(json.dumps(asked)) // 4}, headers=_request_id())
 
     @app.exception_handler(HTTPStatus.NOT_FOUND)
     async def not_found(request: Request, _: Exception) -> JSONResponse:
@@ -93,6 +87,17 @@ def error_response(status: int, message: str, retry_after: float | None = None) 
 
 def _error_type(status: int) -> str:
     return _ERROR_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
+
+
+async def _asked(request: Request, api_key: str | None) -> dict[str, Any] | JSONResponse:
+    """What is asked, or the provider's answer to a request that asks nothing."""
+    refusal = _check_headers(request.headers, api_key)
+    if refusal:
+        return refusal
+    body = _read_object(await request.body())
+    if body is None or not body.get("messages"):
+        return error_response(HTTPStatus.BAD_REQUEST, "messages: Field required")
+    return body
 
 
 def _check_headers(headers: Mapping[str, str], api_key: str | None) -> JSONResponse | None:
