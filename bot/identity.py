@@ -2,6 +2,7 @@
 
 import asyncio
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +26,13 @@ UNKNOWN_TO_SLACK = frozenset({"user_not_found", "user_not_visible", "users_not_f
 
 # bot, guest, stranger (of another workspace), deleted and unknown are final; unreachable means press again
 Why = Literal["bot", "guest", "stranger", "deleted", "unknown", "unreachable"]
+WHAT_NOBODY_IS: Mapping[Why, str] = {
+    "bot": "is a bot",
+    "deleted": "was deactivated",
+    "guest": "is a guest",
+    "stranger": "belongs to another workspace",
+    "unknown": "is not known to Slack",
+}
 
 
 @dataclass(frozen=True)

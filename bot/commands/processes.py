@@ -1,25 +1,20 @@
-"""The commands that run: dev, web, worker; and migrate, start, demo."""
+"""The commands that run: dev, web, worker; and migrate and demo."""
 
 import os
 import socket
 from dataclasses import replace
 from typing import Annotated
-from uuid import uuid4
 
 import typer
 
-from agent.policy import Policy
-from agent.start import TaskEmpty, TaskTooLong, start_run
-from bot.app import build, build_house
-from bot.commands.output import RUNNING, TRYING, CommandFailed, complete, read_settings
-from bot.commands.slack_ids import expect_channel, expect_user
-from bot.databases import existing, own_or_named
+from bot.app import build
+from bot.commands.output import RUNNING, TRYING, complete, read_settings
+from bot.commands.start import start
+from bot.databases import own_or_named
 from bot.demo.command import demo
 from bot.process import Announce, listen, run
 from bot.settings import DEFAULT_PORT, Settings
-from bot.slack import Team, connect
 from store.engine import migrate as migrate_database
-from store.records import Actor
 
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
 
@@ -89,44 +84,6 @@ def migrate() -> None:
     typer.echo("the database is ready")
 
 
-def start(
-    task: Annotated[
-        str,
-        typer.Argument(metavar="TASK", help="What the agent is to do, in words; up to 40,000 characters."),
-    ],
-    user: Annotated[
-        str | None, typer.Option(help="Slack id of the person it is for, like U0LEO; default: the operator.")
-    ] = None,
-    channel: Annotated[
-        str | None,
-        typer.Option(
-            help="Slack id of the channel for its thread, like C0SUPPORT; default: where most cards go."
-        ),
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            help="Your own name for this start, like nightly-2026-11-30: the same key again starts nothing "
-            "and prints the first run's id."
-        ),
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option(help="Name of the agent, as in the policy file; there is one so far.")
-    ] = None,
-) -> None:
-    """Start a run without a message in Slack, and print its id; the bot's first message begins its thread.
-
-    Needs SLACK_BOT_TOKEN. A worker, or `vistobueno dev`, does the work.
-
-    Example: `vistobueno start "refund the failed payments" --user U0LEO --channel C0SUPPORT`
-    """
-    expect_user("--user", user)
-    expect_channel("--channel", channel)
-    settings = read_settings(quiet=True)
-    settings.require_slack("vistobueno start")
-    typer.echo(complete(_start(settings, task, user, channel, key or uuid4().hex, agent)))
-
-
 async def _dev(settings: Settings) -> None:
     with listen(LOCAL, DEFAULT_PORT if settings.port is None else settings.port) as listening:
         async with own_or_named(settings) as urls:
@@ -151,45 +108,3 @@ def _announced(host: str, listening: socket.socket) -> Announce:
 async def _worker(settings: Settings) -> None:
     async with build(settings, "vistobueno worker", serves=False) as app:
         await run(app, listening=None, work=True)
-
-
-async def _start(
-    settings: Settings, task: str, user: str | None, channel: str | None, key: str, agent: str | None
-) -> str:
-    async with existing(settings) as db, connect(settings.require_slack("vistobueno start")) as slack:
-        team = await slack.team()
-        async with build_house(settings, db.url, team_id=team.team_id) as house:
-            name = house.policy.agent.name
-            if agent not in (None, name):
-                raise CommandFailed(f"There is no agent {agent!r}: the policy file has {name!r}.")
-            try:
-                started = await start_run(
-                    house,
-                    team_id=team.team_id,
-                    channel_id=channel or _first_channel(house.policy),
-                    thread_ts=None,
-                    requester=_requester(team, user),
-                    text=task,
-                    source_key=f"key:{key}",
-                )
-            except TaskTooLong as error:
-                raise CommandFailed(
-                    f"The task is too long: write at most {error.limit:,} characters."
-                ) from error
-            except TaskEmpty as error:
-                raise CommandFailed("The task is empty: write what the agent is to do.") from error
-    return started.run.id
-
-
-def _first_channel(policy: Policy) -> str:
-    """The channel where the cards of most tools go; the rule of a tool always names one."""
-    channels = [rule.channel for rule in policy.rules.values()]
-    if not channels:
-        raise CommandFailed("There is no tool, so no rule names a channel: give one with --channel.")
-    return max(channels, key=channels.count)
-
-
-def _requester(team: Team, user: str | None) -> Actor:
-    if user is None:
-        return Actor("operator", team_id=None, name="operator")
-    return Actor("person", team.team_id, user, user)

@@ -1,7 +1,7 @@
 """Whether the people of the policy's roles can decide, and whether anybody is left who can."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
@@ -9,18 +9,11 @@ from slack_sdk.errors import SlackApiError
 from agent.gaps import Gap, gaps
 from agent.policy import Policy
 from bot.doctor.finding import Finding, failed, skip, skipped, summed, warning
-from bot.identity import Why, ask_for, why_nobody
+from bot.identity import WHAT_NOBODY_IS, Why, ask_for, why_nobody
 from bot.slack import Slack, error_code
 
 CHECKS = ("people", "approvers")
 AT_ONCE = 5
-WHAT: Mapping[Why, str] = {
-    "bot": "is a bot",
-    "deleted": "was deactivated",
-    "guest": "is a guest",
-    "stranger": "belongs to another workspace",
-    "unknown": "is not known to Slack",
-}
 AGAIN = "Run this again later: it is not known whether they may decide."
 Lost = SlackApiError | aiohttp.ClientError | TimeoutError
 
@@ -67,7 +60,7 @@ def _fault(policy: Policy, user_id: str, why: Why | Lost) -> Finding:
     roles = [role for role, users in policy.roles.items() if user_id in users]
     return failed(
         "people",
-        f"{user_id} ({', '.join(roles)}) {WHAT[why]}",
+        f"{user_id} ({', '.join(roles)}) {WHAT_NOBODY_IS[why]}",
         f"Replace or remove them in {_tables(roles)} of {policy.file}.",
     )
 

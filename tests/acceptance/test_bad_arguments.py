@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bot.sandbox import Sandbox
+from bot.sandbox import Channel, Sandbox
 from store import runs
 from store.engine import Database as Store
 from store.records import Actor
@@ -37,14 +37,50 @@ async def test_a_run_is_not_started_from_what_is_no_task(database: Database) -> 
         ((" \n ",), "The task is empty: write what the agent is to do."),
         (("x" * 100_000,), "The task is too long: write at most 40,000 characters."),
         (("hello", "--agent", "Robot"), "There is no agent 'Robot': the policy file has 'Refund helper'."),
+        (("hello", "--key", ""), "--key is '': write a name in one line, like nightly-2026-11-30."),
+        (("hello", "--key", "a\nb"), "--key is 'a\\nb': write a name in one line, like nightly-2026-11-30."),
+        (("hello", "--key", "k" * 201), "--key is too long: write at most 200 characters."),
+        (
+            ("hello", "--user", "U0NOBODY"),
+            "--user U0NOBODY is not known to Slack: name a person who may ask the bot.",
+        ),
+        (("hello", "--user", "U0BOT"), "--user U0BOT is a bot: name a person who may ask the bot."),
+        (
+            ("hello", "--channel", "C0NOWHERE"),
+            "--channel C0NOWHERE does not exist, or is private and the bot is not in it: "
+            "correct the ID, or invite the bot.",
+        ),
+        (
+            ("hello", "--channel", "C0OLD"),
+            "--channel C0OLD is archived: unarchive it, or name another.",
+        ),
+        (
+            ("hello", "--channel", "C0OTHERS"),
+            "The bot is not in --channel C0OTHERS: invite it there, or name another.",
+        ),
     ]
     before = contents(database)
     async with Sandbox.running() as sandbox:
+        sandbox.workspace.add_channel(Channel("C0OLD", "old", {"U0BOT"}, is_archived=True))
+        sandbox.workspace.add_channel(Channel("C0OTHERS", "others", {"U0LEO"}))
         slack = {"SLACK_BOT_TOKEN": sandbox.workspace.app.bot_token, "SLACK_API_URL": sandbox.api_url}
         for words, said in cases:
             ended = await answered("start", *words, DATABASE_URL=database.url, **slack)
             assert ended.sentence == said
     assert contents(database) == before
+
+
+async def test_the_same_key_again_starts_nothing_and_prints_the_first_run(database: Database) -> None:
+    async with Sandbox.running() as sandbox:
+        slack = {"SLACK_BOT_TOKEN": sandbox.workspace.app.bot_token, "SLACK_API_URL": sandbox.api_url}
+        words = ("start", "hello", "--user", "U0GUEST", "--channel", "C0SUPPORT", "--key", "nightly")
+        first = await answered(*words, DATABASE_URL=database.url, **slack)
+        again = await answered(*words, DATABASE_URL=database.url, **slack)
+    assert (first.code, again.code, again.out) == (0, 0, first.out)
+    db = Store.open(database.url)
+    [run] = await runs.listed(db, unfinished_only=False, limit=2)
+    await db.close()
+    assert (run.id, run.requester.name) == (first.out.strip(), "Gwen")
 
 
 @pytest.mark.parametrize(
