@@ -80,6 +80,7 @@ def lines(world: World, settings: Settings) -> list[str]:
         f"Open {world.sandbox.base_url}",
         "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta.",
         "`make demo ARGS=--play` lives the whole story, unattended.",
+        "Beside the Slack is the world: let payments fail overnight, kill the app, make Slack slow.",
         f"The bot answers with {world.model}.",
         *_where_it_is_kept(world, settings),
         "Ctrl-C ends the demo.",
