@@ -126,6 +126,7 @@ async def staged(
     work: bool = True,
     rate_limits: RateLimits | None = None,
     policy: Path = ROOT / "policy.toml",
+    tools: str = "agent.tools:TOOLS",
 ) -> AsyncIterator[Stage]:
     """Everything running; `work`: the first process has a worker."""
     async with AsyncExitStack() as stack:
@@ -146,6 +147,7 @@ async def staged(
                 "ANTHROPIC_API_KEY": "test",
                 "ANTHROPIC_BASE_URL": model.url,
                 "VISTOBUENO_POLICY": str(policy),
+                "VISTOBUENO_TOOLS": tools,
             }
         )
         db = Database.open(database.url)
