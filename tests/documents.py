@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHELLS = {"console", "sh"}
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"# ([\w.]+\.(?:py|toml))\n")
+_FILE = re.compile(r"# ([\w.-]*\.(?:py|toml|env))(?:, next)?\n")
 _VARIABLE = re.compile(r"[A-Z][A-Z_]*=.*")
 _END = "--- end of a command ---"
 
@@ -63,8 +63,12 @@ def prose(document: Path) -> str:
 
 
 def files(document: Path) -> dict[str, str]:
-    """The files that a document asks its reader to save, by name."""
-    return {block.file: block.text for block in blocks(document) if block.file}
+    """The files that a document asks its reader to save, by name; one that goes on later is put together."""
+    found: dict[str, str] = {}
+    for block in blocks(document):
+        if block.file:
+            found[block.file] = found.get(block.file, "") + block.text
+    return found
 
 
 def typed(block: Block) -> list[Typed]:
@@ -97,27 +101,44 @@ def _command(line: str) -> Iterator[list[str]]:
         yield [words[0].removeprefix(".venv/bin/"), *words[1:]]
 
 
-def follow(told: list[Typed], folder: Path, environ: Mapping[str, str]) -> list[str]:
+def follow(
+    told: list[Typed], folder: Path, environ: Mapping[str, str], *, fails: str | None = None
+) -> list[str]:
     """Type the commands, one shell for all, in `folder`; AssertionError for one that prints something else.
 
-    Returns what each printed, on stdout and stderr.
+    Only the command that `fails` names must end with 1, all others with 0. Returns what each printed, on
+    stdout and stderr.
     """
-    (folder / "bin").mkdir(exist_ok=True)
-    command = folder / "bin" / "vistobueno"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m bot.cli "$@"\n', encoding="utf-8")
-    command.chmod(0o755)
-    lines = [line for one in told for line in (one.command, f"echo '{_END}'")]
+    folder_with_commands(folder)
+    lines = [line for one in told for line in (one.command, f'echo "$? {_END}"')]
     done = subprocess.run(
-        ["/bin/sh", "-e", "-c", "exec 2>&1\n" + "\n".join(lines)],
+        ["/bin/sh", "-c", "exec 2>&1\n" + "\n".join(lines)],
         cwd=folder,
-        env={**environ, "PATH": f"{folder / 'bin'}:{environ['PATH']}", "PYTHONPATH": str(ROOT)},
+        env=with_commands(folder, environ),
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
-    printed = [part.removeprefix("\n") for part in done.stdout.split(_END)[:-1]]
-    for one, said in zip(told, printed, strict=True):
-        assert not one.printed or one.pattern.fullmatch(said), f"$ {one.command}\n{said}"
+    printed: list[str] = []
+    for one, said in zip(told, done.stdout.split(f" {_END}\n"), strict=False):
+        text, code = said[:-1], said[-1:]
+        assert code == ("1" if one.command == fails else "0"), f"$ {one.command}\n{said}"
+        assert not one.printed or one.pattern.fullmatch(text), f"$ {one.command}\n{text}"
+        printed.append(text)
+    assert len(printed) == len(told), done.stdout
     return printed
+
+
+def folder_with_commands(folder: Path) -> None:
+    """Put the commands `vistobueno` and `python` into the folder, as an activated .venv has them."""
+    (folder / "bin").mkdir(exist_ok=True)
+    for name, module in (("vistobueno", "-m bot.cli "), ("python", "")):
+        command = folder / "bin" / name
+        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {module}"$@"\n', encoding="utf-8")
+        command.chmod(0o755)
+
+
+def with_commands(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which those commands are found, and run what is in this project."""
+    return {**environ, "PATH": f"{folder / 'bin'}:{environ['PATH']}", "PYTHONPATH": str(ROOT)}
