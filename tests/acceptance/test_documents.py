@@ -1,16 +1,29 @@
 """What README.md and docs/ tell their reader to do is done here, word for word."""
 
+import asyncio
 import shutil
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from agent.scripted import call, expect_results, say, script, step
 from tests.acceptance.commands import clean
-from tests.acceptance.stage import ROOT, Stage, staged
+from tests.acceptance.stage import DEADLINE_SECONDS, ROOT, Stage, eventually, staged
 from tests.databases import Database
-from tests.documents import SHELLS, blocks, files, follow, typed
+from tests.documents import (
+    SHELLS,
+    blocks,
+    files,
+    folder_with_commands,
+    follow,
+    typed,
+    with_commands,
+)
+from tests.standins.model import scripted_server
 
 README = ROOT / "README.md"
 WRITING = ROOT / "docs" / "writing-a-tool.md"
@@ -92,3 +105,50 @@ async def test_the_first_tool_does_not_run_when_a_file_has_changed_since(
         await stage.marta.click(card, "Approve")
         await stage.shows(card, "The facts moved before it ran")
         assert sorted(path.name for path in (first_tool / "exports").iterdir()) == sorted(MADE)
+
+
+@asynccontextmanager
+async def demo(folder: Path, environ: dict[str, str]) -> AsyncIterator[str]:
+    """`vistobueno demo` in a folder; the URL of its page."""
+    folder_with_commands(folder)
+    process = await asyncio.create_subprocess_exec(
+        str(folder / "bin" / "vistobueno"),
+        "demo",
+        cwd=folder,
+        env=with_commands(folder, environ),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(2 * DEADLINE_SECONDS):
+            line = (await process.stdout.readline()).decode()
+        assert line.startswith("Open http://127.0.0.1:"), line
+        yield line.split()[1]
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+async def test_with_a_model_the_demo_offers_the_first_tool_on_its_page(
+    database: Database, first_tool: Path
+) -> None:
+    async with scripted_server(ASKS) as model:
+        environ = {
+            "DATABASE_URL": database.url,
+            "DATABASE_OWNER_URL": database.owner_url,
+            "ANTHROPIC_API_KEY": "test",
+            "ANTHROPIC_BASE_URL": model.url,
+            "VISTOBUENO_TOOLS": "my_tools:TOOLS",
+            "VISTOBUENO_POLICY": "my_policy.toml",
+        }
+        async with demo(first_tool, clean(environ)) as url, aiohttp.ClientSession() as http:
+            asked = {"text": "@vistobueno please delete the exports of may and june"}
+            said = await http.post(f"{url}/say?as=U0LEO&in=C0SUPPORT", data=asked, headers={"Origin": url})
+            assert said.status == 200
+
+            async def card() -> bool:
+                async with http.get(f"{url}/?as=U0MARTA&in=C0APPROVALS") as page:
+                    text = await page.text()
+                return "Delete 2 exports" in text and ">Approve</button>" in text
+
+            await eventually(card)
