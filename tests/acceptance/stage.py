@@ -122,11 +122,11 @@ async def staged(
     database: OwnDatabase,
     monkeypatch: pytest.MonkeyPatch,
     *scripts: Script,
+    tools: str = "agent.tools:TOOLS",
     processes: int = 1,
     work: bool = True,
     rate_limits: RateLimits | None = None,
     policy: Path = ROOT / "policy.toml",
-    tools: str = "agent.tools:TOOLS",
 ) -> AsyncIterator[Stage]:
     """Everything running; `work`: the first process has a worker."""
     async with AsyncExitStack() as stack:
