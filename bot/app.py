@@ -101,7 +101,7 @@ async def build(settings: Settings, command: str, *, serves: bool = True) -> Asy
         stack.push_async_callback(bot.publisher.close)
         await stack.enter_async_context(_publishing(bot))
         http = make_http(bot, secret, slack_settings.api_url) if secret is not None else None
-        working = replace(house, progress=bot.publisher.lines)
+        working = replace(house, progress=bot.publisher.lines.following)
         yield App(http, Worker(working, bot.publisher, name=bot.publisher.name), bot)
 
 

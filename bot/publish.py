@@ -22,6 +22,7 @@ from bot.wake import Wake
 from store import approvals, cards, notices, runs
 from store.errors import StoreError
 from store.records import Approval, Card, Notice
+from store.transitions import ApprovalStatus
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +66,7 @@ class SlackPublisher:
 
     async def close(self) -> None:
         """Stop showing progress; the Slack clients belong to whoever made them."""
-        await self.lines.close()
+        await self.lines.following.close()
 
     async def _claim_card(self) -> Card | None:
         return await cards.claim_behind(
@@ -139,7 +140,9 @@ class SlackPublisher:
         recorded = await cards.posted(
             self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
         )
-        self.lines.moved(approval.run_id)  # votes, edits and escalations are no steps of a worker's
+        if approval.status in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED):
+            # votes, edits and escalations are no steps of a worker's
+            self.lines.following.moved(approval.run_id)
         if not recorded:  # another publisher has the copy by now, and this message may be one too many
             await self.adopt(approval.id, channel, ts, claimed.user_id)
 
@@ -224,7 +227,7 @@ class SlackPublisher:
         moved = await self._run_of(claimed)
         await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], moved=moved)
         if claimed.kind == NoticeKind.RUN_RECEIVED:
-            self.lines.moved(claimed.data["run_id"])
+            self.lines.following.moved(claimed.data["run_id"])
         return True
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
