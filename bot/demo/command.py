@@ -14,6 +14,8 @@ from bot.demo.world import open_world
 from bot.process import stopped_by_signals
 from bot.settings import Settings
 
+REFUND_SECONDS = 0.1  # of each: so that people see it count
+
 
 def demo(
     unattended: Annotated[
@@ -40,7 +42,8 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    async with open_world(settings, port=port, own_database=False) as world, running(world.environ) as child:
+    opened = open_world(settings, port=port, own_database=False, pace=REFUND_SECONDS)
+    async with opened as world, running(world.environ) as child:
         world.sandbox.connect(child.url)
         with stopped_by_signals(stop):
             typer.echo(f"Open {world.sandbox.base_url}")

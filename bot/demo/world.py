@@ -37,10 +37,13 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, *, port: int, own_database: bool) -> AsyncIterator[World]:
+async def open_world(
+    settings: Settings, *, port: int, own_database: bool, pace: float = 0.0
+) -> AsyncIterator[World]:
     """Start everything but the app; with `own_database`, on an empty database if it is the embedded server's.
 
-    The sandbox listens on `port`. Raises DemoFailed, EmbeddedError or StoreError, each one sentence.
+    The sandbox listens on `port`, and a refund takes `pace` seconds. Raises DemoFailed, EmbeddedError or
+    StoreError, each one sentence.
     """
     async with AsyncExitStack() as stack:
         urls = await stack.enter_async_context(_database(settings, own_database))
@@ -50,7 +53,7 @@ async def open_world(settings: Settings, *, port: int, own_database: bool) -> As
                 await create_shop(urls.owner)
         except NotOurShop as error:
             raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
-        provider = await stack.enter_async_context(RefundProvider.start())
+        provider = await stack.enter_async_context(RefundProvider.start(pace=pace))
         sandbox = await _start_sandbox(port)
         stack.push_async_callback(sandbox.stop)
         environ = _environ(settings, urls, sandbox, provider)
