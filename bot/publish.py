@@ -29,6 +29,10 @@ log = structlog.get_logger(__name__)
 LEASE_SECONDS = 20.0  # longer than two calls of Slack that are given up after 8 s
 LANES = 4  # cards on their way at once: one slow channel must not hold up the others
 LAST_NOTICE_FAILURE = 15  # about 40 minutes
+# A worker tells of these itself; another process, which knows less, could be the last to speak.
+WORKERS_STEPS = frozenset(
+    {ApprovalStatus.EXECUTING, ApprovalStatus.EXECUTED, ApprovalStatus.FAILED, ApprovalStatus.SUPERSEDED}
+)
 
 
 class SlackPublisher:
@@ -140,8 +144,7 @@ class SlackPublisher:
         recorded = await cards.posted(
             self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
         )
-        if approval.status in (ApprovalStatus.PENDING, ApprovalStatus.APPROVED):
-            # votes, edits and escalations are no steps of a worker's
+        if approval.status not in WORKERS_STEPS:
             self.lines.following.moved(approval.run_id)
         if not recorded:  # another publisher has the copy by now, and this message may be one too many
             await self.adopt(approval.id, channel, ts, claimed.user_id)
