@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from bot.sandbox import Message
 from store import backlog
 from store.records import Actor, RunId
 from tests.acceptance.children import child
+from tests.acceptance.crowds import crowd, crowd_policy
 from tests.acceptance.scripts import LAST_WORDS, LOOK, NOTHING, ONLY_ASK, ask_for_refunds, refund
 from tests.acceptance.stage import DEADLINE_SECONDS, SUPPORT, Stage, eventually, staged
 from tests.acceptance.test_cards import try_again
@@ -113,6 +115,37 @@ async def test_a_run_that_is_stopped_says_so(database: Database, monkeypatch: py
         stage.processes[0].app.bot.publishing.call()
         ended = await line(stage, asked, "Stopped by a person.")
         assert "Cancelled, nothing ran: Refund 38 payments" in ended
+
+
+async def test_only_those_are_waited_for_who_may_still_decide(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    policy = crowd_policy(tmp_path, 2, quorum=2)
+    async with staged(database, monkeypatch, ask_for_refunds(), policy=policy) as stage:
+        first, second = await crowd(stage, 2)
+        stage.sandbox.admin.invite(SUPPORT, first.id)
+        asked = await first.mention(SUPPORT, "please refund the failed payments")
+        # Marta has no name yet, and whoever asks does not decide
+        assert (await line(stage, asked, "Waiting for")).startswith("Waiting for support_lead, until ")
+        await stage.marta.click(await stage.card(), "Approve")
+        waiting = await line(stage, asked, f"Waiting for {second.user.real_name}, until ")
+        assert "Refund 38 payments" in waiting
+        await second.click(await stage.card(), "Approve")
+        await line(stage, asked, "✅ Done: Refund 38 payments")
+
+
+async def test_a_line_that_is_as_it_should_be_is_not_sent_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        asked = await stage.ask()
+        await line(stage, asked, "Waiting for")
+        await eventually(lambda: nothing_unposted(stage))
+        [message, *_] = thread(stage, asked)
+        version, shown = message.version, stage.processes[0].app.bot.publisher.lines
+        assert await shown.show((await stage.run()).id)
+        assert message.version == version
+        assert not await shown.show("run_none")
 
 
 async def test_a_run_that_fails_says_so(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
