@@ -11,6 +11,7 @@ from agent.canonical import digest
 from agent.house import House
 from agent.leases import Leases
 from agent.measure import CannotMeasure, context, validated
+from agent.progress import Count
 from agent.recheck import Stale, recheck, recheck_in, shown_of
 from agent.result_form import is_json, kept_output, unreadable
 from agent.results import Result
@@ -110,11 +111,13 @@ class Execution:
         return input if digest(kept) == self.shown.input_hash else None
 
     async def _run(self, tool: Tool, input: BaseModel, key: str) -> Ended | None:
-        ctx = context(tool, self.claimed.run, key=key, attempt=self.attempts)
+        count = Count()
+        ctx = context(tool, self.claimed.run, key=key, attempt=self.attempts, count=count)
         try:
-            output = await self.house.user_code.run(
-                tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
-            )
+            with self.house.progress.counting(self.call.run_id, count):
+                output = await self.house.user_code.run(
+                    tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
+                )
         except ToolError as error:
             if self.attempts > 1 and not error.done and not self._is_read_only():
                 # it speaks of this attempt; an earlier one may have gone through

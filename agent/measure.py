@@ -13,6 +13,7 @@ from agent.facts import Facts
 from agent.house import House
 from agent.judge import judge
 from agent.preview import freeze
+from agent.progress import Count
 from agent.sample import Preview
 from agent.schema import InvalidInput, input_json, validate
 from agent.tool import Context, Tool, ToolError
@@ -42,7 +43,9 @@ class Weighed:
     input: BaseModel
 
 
-def context(tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0) -> Context:
+def context(
+    tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0, count: Count | None = None
+) -> Context:
     """What a tool's functions are told of the call."""
     log = structlog.get_logger("tool").bind(tool=tool.name, run=run.id)
     return Context(
@@ -51,6 +54,7 @@ def context(tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0) -
         log=log,
         idempotency_key=key,
         attempt=attempt,
+        count=count,
     )
 
 

@@ -20,6 +20,8 @@ from bot.process import stopped_by_signals
 from bot.settings import Settings
 from store.engine import Database
 
+REFUND_SECONDS = 0.1  # of each: so that people see it count
+
 
 def demo(
     unattended: Annotated[
@@ -47,7 +49,8 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    async with open_world(settings, port=port) as world, shown(world) as keeper:
+    opened = open_world(settings, port=port, pace=REFUND_SECONDS)
+    async with opened as world, shown(world) as keeper:
         with stopped_by_signals(stop):
             for line in lines(world, settings):
                 typer.echo(line)
