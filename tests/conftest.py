@@ -9,12 +9,21 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from store import embedded
 from tests import databases
 from tests.databases import Database, Server
 
 OTHER_PLATFORM = "other platform:"
+
+# the default prints every local variable of every frame, which takes seconds that Slack does not wait
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 @pytest.fixture(scope="session")
