@@ -1,5 +1,6 @@
 """A person at a window: they find things by what they are called, and wait for what they expect to see."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,8 @@ class Person:
     name: str
     page: Page
     pictures: Pictures
+    faults: list[str]
+    """What went wrong in any window of the test; nothing may."""
 
     @property
     def is_on_a_phone(self) -> bool:
@@ -96,6 +99,35 @@ class Person:
         """Wait until all these words are there to be read."""
         for each in words:
             await expect((within or self.page.get_by_role("main")).get_by_text(each).last).to_be_visible()
+
+    async def sees_at(self, found: Locator) -> None:
+        """Wait until it is there."""
+        await expect(found).to_be_visible()
+
+    async def does_not_see(self, found: Locator) -> None:
+        """Wait until it is gone."""
+        await expect(found).to_have_count(0)
+
+    async def sees_behind(self, words: str) -> None:
+        """Wait until the words are on the page, which an open window keeps out of reach."""
+        await expect(self.page.locator("main").get_by_text(words)).to_be_visible()
+
+    async def has_before_her(self, found: Locator) -> None:
+        """Wait until it stands within the window's borders."""
+        await expect(found).to_be_in_viewport()
+
+    async def has_the_focus_on(self, found: Locator) -> None:
+        """Wait until the keyboard acts on it."""
+        await expect(found).to_be_focused()
+
+    async def is_described(self, field: Locator, words: str) -> None:
+        """Wait until a screen reader would say these words about a field that is wrong."""
+        await expect(field).to_have_accessible_description(re.compile(re.escape(words)))
+        await expect(field).to_have_attribute("aria-invalid", "true")
+
+    def expects_no_other_page(self) -> None:
+        """From now on a page that is loaded anew is a fault."""
+        self.page.on("domcontentloaded", lambda page: self.faults.append(f"loaded anew: {page.url}"))
 
     async def looks(self, what: str) -> None:
         """Keep a picture, and find what would be wrong on any page."""
