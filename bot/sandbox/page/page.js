@@ -148,13 +148,14 @@ function arrive(url, made) {
     version = Number(made.body.dataset.version);
     document.title = made.title;
     document.body.className = made.body.className;
-    for (const id of ["bar", "rail", "main", "thread", "windows"]) morphWhole(id, made);
+    for (const id of ["bar", "rail", "main", "thread", "windows", "surroundings"]) morphWhole(id, made);
   } else if (made.getElementById("window-question")) morphWhole("windows", made);
   say(failed);
   if (moved) follow();
 }
 
 function morphWhole(id, made) {
+  if (!made.getElementById(id)) return;
   if (id === "main" || id === "thread") {
     const scrolled = [...document.querySelectorAll(`#${id} .scrolls`)];
     const ends = scrolled.map((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 60);
