@@ -19,7 +19,7 @@ async def approvals(windows: Windows, width: int = 1280) -> Person:
     marta = await windows.open("Marta", width)
     await marta.goes_to("# approvals")
     await marta.sees("Nobody has written here yet.")
-    marta.expects_no_other_page()
+    await marta.expects_no_other_page()
     return marta
 
 

@@ -25,7 +25,7 @@ async def before_a_card(app: App, windows: Windows, *elements: Json) -> Person:
     marta = await windows.open("Marta", 1280)
     await marta.goes_to("# approvals")
     await marta.sees("A card")
-    marta.expects_no_other_page()
+    await marta.expects_no_other_page()
     return marta
 
 

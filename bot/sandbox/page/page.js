@@ -143,7 +143,11 @@ function arrive(url, made) {
   const failed = made.getElementById("notices").textContent;
   for (const name of ["failed", "ask", "where"]) there.searchParams.delete(name);
   const moved = there.search !== location.search;
-  if (moved) history.pushState(null, "", there);
+  if (moved) {
+    history.pushState(null, "", there);
+    // the menu that led away has done its work
+    for (const menu of document.querySelectorAll(":popover-open")) menu.hidePopover();
+  }
   if (moved || Number(made.body.dataset.version) >= version) {
     version = Number(made.body.dataset.version);
     document.title = made.title;
