@@ -29,7 +29,10 @@ class Clicks:
 
 @dataclass(frozen=True)
 class State:
-    """What there was when it was last read; `failed` are payments of the shop."""
+    """What there was when it was last read: the newest runs and approvals, and how many there are of all.
+
+    `failed` are payments of the shop, `refunds` those of the provider.
+    """
 
     runs: tuple[Run, ...]
     approvals: tuple[Approval, ...]
@@ -40,43 +43,48 @@ class State:
 
 
 class Board:
-    """The state as it was last read, and `trouble`, a sentence if it could not be read again.
+    """The state as it was last read; `trouble` is a sentence if it could not be read again.
 
-    `changed` is called when either has changed.
+    `read` is called after each reading.
     """
 
-    def __init__(self, world: World, db: Database, changed: Callable[[], None]) -> None:
+    def __init__(self, world: World, db: Database, read: Callable[[], None]) -> None:
         self.state: State | None = None
         self.trouble = ""
         self._world = world
         self._db = db
-        self._changed = changed
+        self._read = read
         self._watchers = 0
+        self._closed = False
         self._reading: asyncio.Task[None] | None = None
 
     async def look(self) -> None:
         """Read everything once."""
-        before = (self.state, self.trouble)
+        if self._closed:
+            return
         try:
-            self.state, self.trouble = await self._read(), ""
+            self.state, self.trouble = await self._state(), ""
         except StoreError as error:
             self.trouble = str(error)
-        if (self.state, self.trouble) != before:
-            self._changed()
+        self._read()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """While open, by one or by many, everything is read about once a second."""
         self._watchers += 1
-        if self._reading is None:
+        if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read_on(), name="reading the database")
         try:
             yield
         finally:
             self._watchers -= 1
-            if not self._watchers:
-                self._reading.cancel()
-                self._reading = None
+
+    async def close(self) -> None:
+        """Read nothing any more."""
+        self._closed = True
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
 
     def count_clicks(self, since: int = 0) -> Clicks:
         """Count them, without the first `since` deliveries of the Slack."""
@@ -84,11 +92,11 @@ class Board:
         return Clicks(len({id(request) for request in delivered}), len(delivered))
 
     async def _read_on(self) -> None:
-        while True:
+        while self._watchers and not self._closed:
             await self.look()
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _read(self) -> State:
+    async def _state(self) -> State:
         found = await runs.listed(self._db, unfinished_only=False, limit=SHOWN)
         asked = await approvals.listed(self._db, open_only=False, limit=SHOWN)
         counted = await totals.count(self._db)

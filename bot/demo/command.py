@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from bot.commands.output import complete, read_settings
-from bot.demo.board import Board
 from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper, kept_running
 from bot.demo.play import play
@@ -36,7 +35,8 @@ def demo(
     """Start everything on this machine: database, app, a shop to look after, and a sandbox Slack.
 
     Needs no account and no key. Prints the one URL of its page, where you are any of its people, and runs
-    until Ctrl-C.
+    until Ctrl-C. Each time it begins with an empty database of its own, so that two of them do not meet; with
+    DATABASE_URL set it works in that database as it is, and makes only its shop anew.
     With --play it lives the whole story, of 38 refunds that became 41, and exits 0 only if every fact holds.
     """
     if as_json and not unattended:
@@ -47,9 +47,9 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    async with open_world(settings, port=port) as world, _shown(world) as keeper:
+    async with open_world(settings, port=port) as world, shown(world) as keeper:
         with stopped_by_signals(stop):
-            for line in _lines(world, settings):
+            for line in lines(world, settings):
                 typer.echo(line)
             await _first_of(stop, keeper)
         if not stop.is_set():
@@ -58,19 +58,23 @@ async def _show(settings: Settings, port: int) -> None:
 
 
 @asynccontextmanager
-async def _shown(world: World) -> AsyncIterator[Keeper]:
+async def shown(world: World) -> AsyncIterator[Keeper]:
     """The app kept running, and the world around it shown on the page."""
     changed = world.sandbox.workspace.changes.announce
     db = Database.open(world.urls.app, pool_size=2)
     try:
         async with kept_running(world, changed) as keeper:
-            world.sandbox.surround(Scene(world, keeper, Board(world, db, changed)))
-            yield keeper
+            scene = Scene(world, keeper, db, changed)
+            world.sandbox.surround(scene)
+            try:
+                yield keeper
+            finally:
+                await scene.close()
     finally:
         await db.close()
 
 
-def _lines(world: World, settings: Settings) -> list[str]:
+def lines(world: World, settings: Settings) -> list[str]:
     """What the terminal says once everything runs."""
     return [
         f"Open {world.sandbox.base_url}",

@@ -22,6 +22,7 @@ from store.errors import translated
 from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
+RETRY_DELAYS = (0.0, 5.0, 60.0)  # seconds; Slack's own second wait is a minute, and people look at a demo
 SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
 
 
@@ -67,7 +68,7 @@ async def open_world(settings: Settings, *, port: int) -> AsyncIterator[World]:
 
 async def _start_sandbox(port: int) -> Sandbox:
     listen(LOCAL, port).close()  # a sentence, instead of an error of the server
-    return await Sandbox.start(port=port, suggestion=FIRST_WORDS)
+    return await Sandbox.start(port=port, suggestion=FIRST_WORDS, retry_delays=RETRY_DELAYS)
 
 
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:
