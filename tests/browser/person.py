@@ -186,6 +186,8 @@ class Person:
         await self.page.wait_for_load_state()
         self.page.on("domcontentloaded", lambda page: self.faults.append(f"loaded anew: {page.url}"))
 
-    async def looks(self, what: str) -> None:
-        """Keep a picture, and find what would be wrong on any page."""
+    async def looks(self, what: str, at: Locator | None = None) -> None:
+        """Keep a picture (of `at`, from its top on), and find what would be wrong on any page."""
+        if at is not None:
+            await at.evaluate("one => one.scrollIntoView({block: 'start'})")
         await look(self.page, self.pictures, what)

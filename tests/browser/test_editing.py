@@ -36,7 +36,7 @@ async def test_edit(windows: Windows, width: int) -> None:
     await marta.looks("what the edit would do")
     await marta.presses("Approve these changes", within=marta.window)
     await marta.sees("Edited by Marta", within=marta.card("Refund 2"))
-    await marta.looks("the edited card")
+    await marta.looks("the edited card", marta.card("Refund 2"))
 
     await leo.sees("Done: 2 payments refunded, €224.99 in all.", within=leo.thread)
     await leo.looks("what came of it")

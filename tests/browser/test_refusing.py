@@ -38,7 +38,7 @@ async def test_refusing(windows: Windows, width: int) -> None:
     await marta.looks("why not")
     await marta.presses("Reject", within=marta.window)
     await marta.sees("⛔ Rejected by Marta", REASON, within=marta.card("Refund 38 payments"))
-    await marta.looks("the rejected card")
+    await marta.looks("the rejected card", marta.card("Refund 38"))
     await leo.sees(f"Marta (support_lead) refused ({REASON}), so nothing was refunded.", within=leo.thread)
     await leo.looks("what the agent says of it")
 

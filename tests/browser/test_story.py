@@ -39,7 +39,7 @@ async def test_story(windows: Windows, width: int) -> None:
     await marta.lets_happen("Three payments fail overnight", "3 more payments failed")
     await marta.presses("Approve", within=first, times=2)
     await marta.sees("failed payments: 38 → 41", "Nothing ran.", within=first)
-    await marta.looks("nothing ran")
+    await marta.looks("nothing ran", first)
     second = marta.card(SECOND)
     await marta.sees("3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown", within=second)
     for payment in ("pay_0401", "pay_0402", "pay_0403"):
@@ -51,7 +51,7 @@ async def test_story(windows: Windows, width: int) -> None:
     await marta.lets_happen("Slack is slow", "press a button of a card")
     await marta.presses("Approve", within=second)
     await marta.sees("✅ Done", "refunded: 41", within=second)
-    await marta.looks("41 are refunded")
+    await marta.looks("41 are refunded", second)
     await marta.reads_in_the_world(
         *("In the database now", "1 click, delivered twice: one decision."),
         *("of 41 payments, €4,375.25", "superseded", "executed"),

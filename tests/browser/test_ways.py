@@ -38,7 +38,7 @@ async def test_by_keyboard_in_the_dark(windows: Windows) -> None:
     await marta.page.keyboard.press("Enter")
     await marta.sees("You approved “Refund 38 payments · €4,120.00”.")
     await marta.sees("✅ Done", within=marta.card("Refund 38 payments"))
-    await marta.looks("38 are refunded")
+    await marta.looks("38 are refunded", marta.card("Refund 38"))
 
 
 async def test_without_script(windows: Windows) -> None:
@@ -54,4 +54,4 @@ async def test_without_script(windows: Windows) -> None:
     await marta.presses("Cancel", within=marta.window)
     await marta.presses("Approve", within=marta.card("Refund 38"))
     await marta.reloads_until("✅ Done")
-    await marta.looks("38 are refunded")
+    await marta.looks("38 are refunded", marta.card("Refund 38"))
