@@ -22,7 +22,7 @@ from store.errors import translated
 from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
-RETRY_DELAYS = (0.0, 5.0, 60.0)  # seconds; Slack's own second wait is a minute, and people look at a demo
+RETRY_DELAYS = (0.0, 5.0, 25.0)  # seconds; Slack waits a minute, then five, and somebody looks at a demo
 SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
 
 
