@@ -115,7 +115,7 @@ class Person:
         """Open the thread of the message with these words, once it has a reply."""
         message = self.messages.get_by_role("listitem").filter(has_text=words).last
         await message.get_by_role("link", name="repl").click()
-        await self.sees("On it.", within=self.thread)
+        await expect(self.thread.get_by_role("listitem").nth(1)).to_be_visible()
 
     async def presses(self, button: str, *, within: Locator | None = None, times: Literal[1, 2] = 1) -> None:
         """Press a button, twice in a row like somebody who is in doubt if `times` is 2."""

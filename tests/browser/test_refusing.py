@@ -42,9 +42,6 @@ async def test_refusing(windows: Windows, width: int) -> None:
     await leo.sees(f"Marta (support_lead) refused ({REASON}), so nothing was refunded.", within=leo.thread)
     await leo.looks("what the agent says of it")
 
-
-@AT_BOTH_WIDTHS
-async def test_messages_with_the_bot(windows: Windows, width: int) -> None:
     ana = await windows.open("Ana", width)
     await ana.opens_home()
     await ana.sees("Nothing waits for your approval.")
@@ -52,4 +49,4 @@ async def test_messages_with_the_bot(windows: Windows, width: int) -> None:
     await ana.writes("hello", to="Message vistobueno")
     await ana.opens_the_thread_of("hello")
     await ana.sees("I look after the shop's payments.", within=ana.thread)
-    await ana.looks("a greeting")
+    await ana.looks("a message to the bot")
