@@ -153,6 +153,11 @@ class Person:
         for part in (card.get_by_role("heading"), card.get_by_role("button", name="Approve")):
             await expect(part).to_be_in_viewport(ratio=1)
 
+    async def has_room_for(self, found: Locator, width: int) -> None:
+        """It must be at least so many CSS pixels wide."""
+        box = await found.bounding_box()
+        assert box is not None and box["width"] >= width, box
+
     async def moves_to(self, role: Literal["link", "button"], name: str, *, backwards: bool = False) -> None:
         """Press the Tab key until the focus is there."""
         wanted = self.page.get_by_role(role, name=name)

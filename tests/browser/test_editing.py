@@ -40,3 +40,6 @@ async def test_edit(windows: Windows, width: int) -> None:
 
     await leo.sees("Done: 2 payments refunded, €224.99 in all.", within=leo.thread)
     await leo.looks("what came of it")
+    await leo.page.set_viewport_size({"width": 800, "height": 1000})
+    await leo.has_room_for(leo.thread, 500)
+    await leo.looks("the thread on a tablet")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bot.sandbox import RateLimits, Sandbox
 from tests.browser.app import App, go
 from tests.browser.marks import IN_A_BROWSER
+from tests.sandbox.drive import client_of
 
 if TYPE_CHECKING:
     from tests.browser.chromium import Windows
@@ -107,3 +109,17 @@ async def test_the_page_follows_again_when_its_tab_has_been_hidden(app: App, on_
     await app.posts("said meanwhile")
     await marta.page.evaluate(hide, False)
     await marta.sees("said meanwhile")
+
+
+async def test_a_workspace_that_begins_anew_is_followed_again(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    for number in range(3):
+        await app.posts(f"before {number}")
+    await marta.sees("before 2")
+    await app.sandbox.stop()
+    port = int(app.sandbox.base_url.rpartition(":")[2])
+    async with Sandbox.running(port=port, rate_limits=RateLimits.off()) as anew:
+        await client_of(anew).chat_postMessage(channel="C0APPROVALS", text="a new beginning")
+        await marta.sees("a new beginning")
+        await marta.does_not_see(marta.page.get_by_text("before"))
+        on_app.forgive("net::ERR_")  # while nobody answered

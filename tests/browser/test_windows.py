@@ -48,8 +48,8 @@ async def test_the_focus_goes_into_a_modal_stays_inside_and_comes_back(app: App,
     await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
     for _ in range(12):
         await marta.page.keyboard.press("Tab")
-        outside = await marta.page.evaluate("!document.activeElement.closest('dialog, body')")
-        assert not outside
+        at = await marta.page.evaluate("document.activeElement.closest('main, nav, dialog')?.nodeName")
+        assert at in {"DIALOG", None}  # None: the browser's own controls
     await marta.page.keyboard.press("Escape")
     await marta.does_not_see(marta.window)
     await marta.has_the_focus_on(edit)
