@@ -191,6 +191,18 @@ class Person:
         await self.page.wait_for_load_state()
         self.page.on("domcontentloaded", lambda page: self.faults.append(f"loaded anew: {page.url}"))
 
+    @asynccontextmanager
+    async def in_another_tab(self) -> AsyncIterator[None]:
+        """Turn to another tab and come back: a page that is not looked at follows nothing."""
+        hide = """hidden => {
+            Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }"""
+        await self.page.evaluate(hide, True)
+        yield
+        async with self.page.expect_request("**/live?*"):
+            await self.page.evaluate(hide, False)
+
     async def looks(self, what: str, at: Locator | None = None) -> None:
         """Keep a picture (of `at`, from its top on), and find what would be wrong on any page."""
         if at is not None:

@@ -103,11 +103,8 @@ async def test_a_screen_reader_is_told_of_messages_and_of_what_went_wrong(app: A
 
 async def test_the_page_follows_again_when_its_tab_has_been_hidden(app: App, on_app: Windows) -> None:
     marta = await approvals(on_app)
-    hide = "hidden => { Object.defineProperty(document, 'hidden', {value: hidden, configurable: true}); "
-    hide += "document.dispatchEvent(new Event('visibilitychange')) }"
-    await marta.page.evaluate(hide, True)
-    await app.posts("said meanwhile")
-    await marta.page.evaluate(hide, False)
+    async with marta.in_another_tab():
+        await app.posts("said meanwhile")
     await marta.sees("said meanwhile")
 
 

@@ -81,6 +81,11 @@ async def test_what_is_typed_into_a_modal_is_kept_while_the_page_goes_on(app: Ap
     note = marta.window.get_by_label("Note")
     await marta.has_the_focus_on(note)
     assert await note.input_value() == "not yet sent"
+    view_id = app.sandbox.person("U0MARTA").view.id
+    await app.client.views_update(view_id=view_id, view=modal(section("Also this"), REASON, NOTE))
+    await marta.sees("Also this", within=marta.window)
+    await marta.has_the_focus_on(note)
+    assert await note.input_value() == "not yet sent"
 
 
 async def test_what_is_wrong_stands_at_its_field_and_has_the_focus(app: App, on_app: Windows) -> None:
@@ -119,7 +124,8 @@ async def test_a_question_comes_before_the_press_and_no_message_takes_it_away(
     marta = await before_a_card(app, on_app, asks)
     await marta.presses("Delete")
     await marta.sees("Really?", within=marta.window)
-    await app.posts("said meanwhile")
+    async with marta.in_another_tab():  # afterwards all of the page comes anew
+        await app.posts("said meanwhile")
     await marta.sees_behind("said meanwhile")
     await marta.sees_at(marta.window.get_by_role("link", name="Keep it"))
     assert app.payloads == []
