@@ -40,9 +40,12 @@ async def test_a_window_notes_complaints_foreign_hosts_failures_and_new_pages(
     leo = await on_app.open("Leo", 390, bypass_csp=True)
     await leo.expects_no_other_page()
     foreign = "http://localhost:9/picture.png"
-    await leo.page.set_content(f"<img src='{foreign}' alt='foreign'><script>nowhere()</script>")
+    async with leo.page.expect_console_message(lambda said: "ERR_" in said.text):
+        await leo.page.set_content(f"<img src='{foreign}' alt='foreign'><script>nowhere()</script>")
     await leo.page.evaluate("console.warn('hm')")
-    await leo.page.goto(f"{app.sandbox.base_url}/nowhere")
+    async with leo.page.expect_console_message(lambda said: "404" in said.text):
+        await leo.page.evaluate("fetch('/nowhere')")
+    await leo.page.reload()
     on_app.expect_faults(
         *(f"another host is asked: {foreign}", f"{foreign} failed", "the console says: hm"),
         *("the script failed: nowhere is not defined", "/nowhere was answered 404", "loaded anew: "),
