@@ -98,9 +98,11 @@ async def build(settings: Settings, command: str, *, serves: bool = True) -> Asy
         tasks = Tasks()
         stack.push_async_callback(tasks.drain, DRAIN_SECONDS)
         bot = make_bot(settings, replace(house, db=background), replace(house, db=clicks), slack, team, tasks)
+        stack.push_async_callback(bot.publisher.close)
         await stack.enter_async_context(_publishing(bot))
         http = make_http(bot, secret, slack_settings.api_url) if secret is not None else None
-        yield App(http, Worker(house, bot.publisher, name=bot.publisher.name), bot)
+        working = replace(house, progress=bot.publisher.lines.following)
+        yield App(http, Worker(working, bot.publisher, name=bot.publisher.name), bot)
 
 
 def make_http(bot: Bot, signing_secret: str, api_url: str) -> FastAPI:

@@ -121,10 +121,17 @@ class Settings:
 
 def _database_url(given: Mapping[str, str], name: str) -> str | None:
     url = given.get(name)
+    if url is None:
+        return None
     # not urlsplit: a password may have signs that it takes for something else
-    if url is not None and url.partition("://")[0] not in {"postgres", "postgresql"}:
+    if url.partition("://")[0] not in {"postgres", "postgresql"}:
         raise SettingsError(
             name, f"{name} is not a PostgreSQL URL: write it as postgresql://user:password@host:5432/name."
+        )
+    # libpq would quote the part in which they are, and that may be the password
+    if any(sign.isspace() or not sign.isprintable() for sign in url):
+        raise SettingsError(
+            name, f"{name} has spaces or signs that cannot be printed: write them as %20 and the like."
         )
     return url
 

@@ -122,6 +122,7 @@ async def staged(
     database: OwnDatabase,
     monkeypatch: pytest.MonkeyPatch,
     *scripts: Script,
+    tools: str = "agent.tools:TOOLS",
     processes: int = 1,
     work: bool = True,
     rate_limits: RateLimits | None = None,
@@ -146,6 +147,7 @@ async def staged(
                 "ANTHROPIC_API_KEY": "test",
                 "ANTHROPIC_BASE_URL": model.url,
                 "VISTOBUENO_POLICY": str(policy),
+                "VISTOBUENO_TOOLS": tools,
             }
         )
         db = Database.open(database.url)
