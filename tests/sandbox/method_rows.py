@@ -92,7 +92,7 @@ METHODS = (
     ),
     tested(
         "apps.connections.open: tokens and forbidden_team",
-        "test_methods.test_socket_mode_is_refused_by_token_and_by_team",
+        "test_methods.test_a_connection_is_refused_by_token_and_where_the_app_is_not_in_socket_mode",
     ),
     tested("429 carries Retry-After", TIERS),
     tested(
