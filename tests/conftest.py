@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,7 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test marked `debian(root=…, programs=…)` where it cannot run, and say what is missing."""
+    """Skip a test marked `debian(root=…, programs=…, modules=…)` where it cannot run; say what is missing."""
     for mark in item.iter_markers("debian"):
         if platform.system() != "Linux":
             pytest.skip(f"{OTHER_PLATFORM} needs Linux")
@@ -75,6 +76,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         missing = [name for name in mark.kwargs.get("programs", ()) if shutil.which(name) is None]
         if missing:
             pytest.skip(f"needs the program {missing[0]}")
+        absent = [name for name in mark.kwargs.get("modules", ()) if find_spec(name) is None]
+        if absent:
+            pytest.skip(f"needs the package {absent[0]} of requirements-browser.lock")
 
 
 @pytest.hookimpl(wrapper=True)

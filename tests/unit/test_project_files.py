@@ -127,11 +127,14 @@ def locked(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==([^\\\n]+)", read(name), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
-def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("requirements.lock", 50), ("requirements-dev.lock", 50), ("requirements-browser.lock", 2)],
+)
+def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str, least: int) -> None:
     text = read(name)
     entries = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
-    assert len(entries) > 50
+    assert len(entries) >= least
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
     assert re.findall(r"https?://|index-url|find-links|file:", text) == []
 
@@ -139,6 +142,13 @@ def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str) -> None:
 def test_the_development_lock_has_the_same_versions_as_the_other() -> None:
     runtime, development = locked("requirements.lock"), locked("requirements-dev.lock")
     assert {name: development[name] for name in runtime} == runtime
+
+
+def test_the_lock_of_the_browsers_tests_has_what_is_declared_and_the_versions_of_the_others() -> None:
+    development, browser = locked("requirements-dev.lock"), locked("requirements-browser.lock")
+    assert set(tomllib.loads(read("pyproject.toml"))["dependency-groups"]["browser"]) <= set(browser)
+    shared = set(development) & set(browser)
+    assert {name: browser[name] for name in shared} == {name: development[name] for name in shared}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +173,18 @@ def make(*arguments: str, folder: Path) -> str:
 
 def test_make_alone_lists_the_commands() -> None:
     commands = re.findall(r"^make (\w+) ", make(folder=ROOT), re.MULTILINE)
-    assert commands == ["help", "setup", "demo", "test", "check", "mutants", "bench", "lock", "clean"]
+    assert commands == [
+        "help",
+        "setup",
+        "demo",
+        "test",
+        "screenshots",
+        "check",
+        "mutants",
+        "bench",
+        "lock",
+        "clean",
+    ]
 
 
 def test_make_demo_leaves_the_standard_output_to_the_demo(tmp_path: Path) -> None:
