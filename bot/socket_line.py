@@ -10,6 +10,7 @@ import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import structlog
@@ -29,7 +30,7 @@ LOST = "the connection was lost"
 
 
 class NoLine(Exception):
-    """A WebSocket that Slack offered could not be opened."""
+    """A WebSocket that Slack offered could not be used; the text is Slack's reason, or says what failed."""
 
 
 class Line(SocketModeClient):
@@ -49,11 +50,12 @@ class Line(SocketModeClient):
         if is_direct(url):
             self.proxy = None  # the SDK never looks at NO_PROXY
         self.connections = 0
-        """How many connections the app has, this one included, as Slack counted when it was opened."""
+        """How many connections the app has, this one included, by Slack's hello; 0 before it."""
         self.reason = LOST
         """Why it ends: Slack's reason, or that it was lost."""
         self._deliver = deliver
-        self._greeted = asyncio.Event()
+        self._host = urlsplit(url).hostname  # the rest has a ticket
+        self._spoken_to = asyncio.Event()
         self._leaving = asyncio.Event()
         self._closed_by_slack = asyncio.Event()
 
@@ -64,13 +66,18 @@ class Line(SocketModeClient):
         return session is not None and not (session.closed or self.stale or self.closed)
 
     async def dial(self) -> None:
-        """Connect, and wait for Slack's hello; raises NoLine after 10 s."""
+        """Connect, and wait for Slack's hello; raises NoLine, after 10 s at the latest."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await self.connect()  # type: ignore[no-untyped-call]
-                await self._greeted.wait()
+                await self._open_until(self._spoken_to)
         except TimeoutError as error:
-            raise NoLine("Slack's WebSocket could not be opened") from error
+            raise NoLine(
+                f"no WebSocket could be opened to {self._host} within {CONNECT_SECONDS:g} s: check that the "
+                "network, or its proxy, lets it through"
+            ) from error
+        if not self.connections:
+            raise NoLine(self.reason)
 
     async def leaves(self) -> str:
         """Wait until it has to be replaced; returns why. It may still be open, for some seconds."""
@@ -111,18 +118,21 @@ class Line(SocketModeClient):
         kind = message.get("type")
         if kind == "hello":
             count = message.get("num_connections")
-            self.connections = count if isinstance(count, int) else 1
-            self._greeted.set()
+            self.connections = count if isinstance(count, int) and count > 0 else 1
+            self._spoken_to.set()
         elif kind == "disconnect":
             self.reason = str(message.get("reason", LOST))[:100]
             self._leaving.set()
+            self._spoken_to.set()
         else:
             self._take(message)
 
     async def _open_until(self, event: asyncio.Event) -> None:
         while self.is_open and not event.is_set():
+            # not wait_for: until Python 3.12 it can swallow a cancellation
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(event.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await event.wait()
 
     async def _note_close(self, frame: aiohttp.WSMessage) -> None:
         self._closed_by_slack.set()

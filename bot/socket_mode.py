@@ -91,8 +91,8 @@ class SocketMode:
             try:
                 line = await self._connected()
             except (NoLine, SlackRefusedToken, SlackUnreachable) as error:
-                self._problem = str(error)
-                log.warning("socket mode: not connected", error=str(error))
+                self._problem = SAYS.get(str(error), str(error))
+                log.warning("socket mode: not connected", error=self._problem)
                 failures += 1
                 await asyncio.sleep(max(getattr(error, "retry_after", None) or 0.0, _pause(failures)))
                 continue
@@ -137,8 +137,8 @@ class SocketMode:
         await self._drop(old)
 
     async def _drop(self, line: Line) -> None:
-        self._lines.discard(line)
         await line.hang_up()
+        self._lines.discard(line)
 
     def _receive(self, line: Line, request: SocketModeRequest) -> None:
         if not self._stopping:  # else Slack hears nothing of it, and sends it to another process
