@@ -29,9 +29,9 @@ demo: .venv/ready ## database, app and a local Slack to click in; prints one URL
 test: .venv/ready-dev ## every test (ARGS="-k name" for some)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-screenshots: .venv/ready-browser ## live the story in Debian's chromium; pictures of it in build/screenshots
+screenshots: .venv/ready-browser ## live the story in Debian's chromium, and take the pictures of docs/ anew
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/browser
-	@echo "The pictures are in build/screenshots." >&2
+	@$(BIN)/python -m tests.browser.pictures >&2
 
 check: .venv/ready-dev ## format, lint, types, layering
 	$(BIN)/ruff format --check .

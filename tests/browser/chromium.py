@@ -54,9 +54,19 @@ class Windows:
         page = await context.new_page()
         self._watch(page)
         await page.goto(self.address)
-        person = Person(name, page, self.pictures)
+        person = Person(name, page, self.pictures, self.faults)
         await person.becomes(name)
         return person
+
+    def expect_faults(self, *words: str) -> None:
+        """Each of these must have gone wrong, and nothing else."""
+        missing = [word for word in words if not any(word in fault for fault in self.faults)]
+        assert missing == [], self.faults
+        self.forgive(*words)
+
+    def forgive(self, *words: str) -> None:
+        """These may have gone wrong."""
+        self.faults[:] = [fault for fault in self.faults if not any(word in fault for word in words)]
 
     async def close(self) -> None:
         """Close them all."""

@@ -40,5 +40,6 @@ async def look(page: Page, pictures: Pictures, what: str) -> None:
     path = pictures.next(page.viewport_size["width"], what.replace(" ", "-"))
     await page.screenshot(path=path, animations="disabled")
     nameless = NAMELESS.findall(await page.locator("body").aria_snapshot())
-    assert nameless == [], f"controls without a name: {path}"
-    assert await page.evaluate(SIDEWAYS) == [], f"too wide: {path}"
+    assert not nameless, f"{path}: no name has {nameless}"
+    wide = await page.evaluate(SIDEWAYS)
+    assert not wide, f"{path}: too wide is {wide}"

@@ -1,5 +1,9 @@
 """A person at a window: they find things by what they are called, and wait for what they expect to see."""
 
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -7,6 +11,8 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.browser.look import Pictures, look
 
+PATIENCE_SECONDS = 20.0
+MOST_STOPS = 60
 FIRST_WORDS = "please refund the failed payments"
 
 
@@ -17,6 +23,8 @@ class Person:
     name: str
     page: Page
     pictures: Pictures
+    faults: list[str]
+    """What went wrong in any window of the test; nothing may."""
 
     @property
     def is_on_a_phone(self) -> bool:
@@ -38,6 +46,11 @@ class Person:
     def window(self) -> Locator:
         """The modal or question over the page."""
         return self.page.get_by_role("dialog")
+
+    @property
+    def world(self) -> Locator:
+        """What happens around the Slack, beside it."""
+        return self.page.get_by_role("complementary", name="The world")
 
     def card(self, title: str) -> Locator:
         """The newest message whose heading has these words."""
@@ -63,6 +76,27 @@ class Person:
             await self.page.get_by_role("button", name="Menu").click()
         await entry.click()
 
+    async def lets_happen(self, what: str, then: str) -> None:
+        """Press a control of the world, and wait until it says what came of it."""
+        async with self._at_the_world():
+            await self.presses(what, within=self.world)
+            await self.sees(then, within=self.world)
+
+    async def reads_in_the_world(self, *words: str, picture: str = "") -> None:
+        """Wait until the world says all these words."""
+        async with self._at_the_world():
+            await self.sees(*words, within=self.world)
+            if picture:
+                await self.looks(picture)
+
+    @asynccontextmanager
+    async def _at_the_world(self) -> AsyncIterator[None]:
+        if self.is_on_a_phone:
+            await self.page.get_by_role("button", name="The world", exact=True).click()
+        yield
+        if self.is_on_a_phone:
+            await self.page.get_by_role("button", name="Close the world").click()
+
     async def asks_the_agent(self) -> None:
         """Send the first words of the story, which stand ready where nobody has written."""
         field = self.page.get_by_label("Message #support")
@@ -81,7 +115,7 @@ class Person:
         """Open the thread of the message with these words, once it has a reply."""
         message = self.messages.get_by_role("listitem").filter(has_text=words).last
         await message.get_by_role("link", name="repl").click()
-        await self.sees("On it.", within=self.thread)
+        await expect(self.thread.get_by_role("listitem").nth(1)).to_be_visible()
 
     async def presses(self, button: str, *, within: Locator | None = None, times: Literal[1, 2] = 1) -> None:
         """Press a button, twice in a row like somebody who is in doubt if `times` is 2."""
@@ -97,6 +131,68 @@ class Person:
         for each in words:
             await expect((within or self.page.get_by_role("main")).get_by_text(each).last).to_be_visible()
 
-    async def looks(self, what: str) -> None:
-        """Keep a picture, and find what would be wrong on any page."""
+    async def sees_at(self, found: Locator) -> None:
+        """Wait until it is there."""
+        await expect(found).to_be_visible()
+
+    async def does_not_see(self, found: Locator) -> None:
+        """Wait until it is gone."""
+        await expect(found).to_have_count(0)
+
+    async def sees_behind(self, words: str) -> None:
+        """Wait until the words are on the page, which an open window keeps out of reach."""
+        await expect(self.page.locator("main").get_by_text(words)).to_be_visible()
+
+    async def has_before_her(self, found: Locator) -> None:
+        """Wait until it stands within the window's borders."""
+        await expect(found).to_be_in_viewport()
+
+    async def sees_all_of_it(self, card: Locator) -> None:
+        """The whole card must fit into the window: nothing to scroll, and nothing to tap."""
+        await card.scroll_into_view_if_needed()
+        for part in (card.get_by_role("heading"), card.get_by_role("button", name="Approve")):
+            await expect(part).to_be_in_viewport(ratio=1)
+
+    async def has_room_for(self, found: Locator, width: int) -> None:
+        """It must be at least so many CSS pixels wide."""
+        box = await found.bounding_box()
+        assert box is not None and box["width"] >= width, box
+
+    async def moves_to(self, role: Literal["link", "button"], name: str, *, backwards: bool = False) -> None:
+        """Press the Tab key until the focus is there."""
+        wanted = self.page.get_by_role(role, name=name)
+        for _ in range(MOST_STOPS):
+            await self.page.keyboard.press("Shift+Tab" if backwards else "Tab")
+            if await wanted.evaluate("one => one === document.activeElement"):
+                return
+        raise AssertionError(f"the Tab key does not lead to {role} {name!r}")
+
+    async def reloads_until(self, words: str, *, within: Locator | None = None) -> None:
+        """Load the page again and again, as people do without script, until the words are there."""
+        found = (within or self.page.get_by_role("main")).get_by_text(words).last
+
+        async def reload_and_look() -> None:
+            while not await found.is_visible():
+                await self.page.reload()
+
+        await asyncio.wait_for(reload_and_look(), PATIENCE_SECONDS)
+
+    async def has_the_focus_on(self, found: Locator) -> None:
+        """Wait until the keyboard acts on it."""
+        await expect(found).to_be_focused()
+
+    async def is_described(self, field: Locator, words: str) -> None:
+        """Wait until a screen reader would say these words about a field that is wrong."""
+        await expect(field).to_have_accessible_description(re.compile(re.escape(words)))
+        await expect(field).to_have_attribute("aria-invalid", "true")
+
+    async def expects_no_other_page(self) -> None:
+        """From now on a page that is loaded anew is a fault."""
+        await self.page.wait_for_load_state()
+        self.page.on("domcontentloaded", lambda page: self.faults.append(f"loaded anew: {page.url}"))
+
+    async def looks(self, what: str, at: Locator | None = None) -> None:
+        """Keep a picture (of `at`, from its top on), and find what would be wrong on any page."""
+        if at is not None:
+            await at.evaluate("one => one.scrollIntoView({block: 'start'})")
         await look(self.page, self.pictures, what)

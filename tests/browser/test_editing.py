@@ -36,7 +36,10 @@ async def test_edit(windows: Windows, width: int) -> None:
     await marta.looks("what the edit would do")
     await marta.presses("Approve these changes", within=marta.window)
     await marta.sees("Edited by Marta", within=marta.card("Refund 2"))
-    await marta.looks("the edited card")
+    await marta.looks("the edited card", marta.card("Refund 2"))
 
     await leo.sees("Done: 2 payments refunded, €224.99 in all.", within=leo.thread)
     await leo.looks("what came of it")
+    await leo.page.set_viewport_size({"width": 800, "height": 1000})
+    await leo.has_room_for(leo.thread, 500)
+    await leo.looks("the thread on a tablet")
