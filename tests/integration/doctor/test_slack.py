@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox import Fault
+from bot.sandbox import Fault, Sandbox
 from tests.integration.doctor.house import House
 
 REST = ("slack clock", "scopes", "channels", "people", "approvers")
@@ -104,6 +104,13 @@ async def test_an_app_that_is_not_in_socket_mode_is_to_be_put_into_it(house: Hou
     finding = await house.finding("socket mode", SLACK_APP_TOKEN="xapp-sandbox")
     assert finding.status == "failed"
     assert "turn it on on your Slack app's page Socket Mode" in (finding.do or "")
+
+
+async def test_a_token_for_which_slack_opens_a_connection_is_fine(house: House) -> None:
+    async with Sandbox.running(socket_mode=True) as sandbox:
+        token = sandbox.workspace.app.app_token
+        finding = await house.finding("socket mode", SLACK_API_URL=sandbox.api_url, SLACK_APP_TOKEN=token)
+    assert finding.status == "ok"
 
 
 async def test_in_socket_mode_no_signing_secret_is_missed(house: House) -> None:
