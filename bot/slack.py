@@ -112,7 +112,11 @@ async def open_socket(client: AsyncWebClient, app_token: str) -> str:
     Raises SlackRefusedToken or SlackUnreachable.
     """
     with _explained(client.base_url, _app_token_refused):
-        return str((await client.apps_connections_open(app_token=app_token))["url"])
+        answer = await client.apps_connections_open(app_token=app_token)
+    url = str(answer.get("url"))
+    if not url.startswith(("wss://", "ws://")):
+        raise SlackUnreachable(f"{client.base_url} does not answer as Slack does: check SLACK_API_URL.")
+    return url
 
 
 def is_direct(url: str) -> bool:

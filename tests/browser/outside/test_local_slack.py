@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent.tools.shop.provider import RefundProvider
     from tests.browser.outside.colleague import Colleague
 
-pytestmark = [*IN_A_BROWSER, pytest.mark.debian(machine="x86_64", npm=(FOLDER, FILE))]
+pytestmark = [pytest.mark.debian(machine="x86_64", npm=(FOLDER, FILE)), *IN_A_BROWSER]
 PICTURES = Path(__file__).parents[3] / "build" / "screenshots" / "local-slack"
 ASK = "@vistobueno please refund the failed payments"
 
@@ -103,6 +103,7 @@ async def rejects(on: Scene) -> None:
     await on.leo.writes(ASK)
     card = on.marta.card("Refund 37 payments")
     await on.marta.presses("Reject", card)
+    await on.marta.sees("Refund 37 payments", within=on.marta.window)  # what is typed before is lost
     await on.marta.fills_in("Reason", "Finance looks at these first.")
     await on.marta.looks("rejection")
     await on.marta.presses("Reject", on.marta.window)
