@@ -1,9 +1,9 @@
 """local-slack, a Slack of other people: one binary with the Web API, both ways of sending, and a page.
 
 It is laxer than Slack: any token will do, a trigger_id lives for half an hour, an envelope goes to every
-connection and never comes again, fields that nobody typed into arrive empty, what was typed is lost when the app
-updates the modal, one modal is open for everybody, and rich text and tables are shown by their names alone.
-Where it differs, the app follows Slack.
+connection and never comes again, fields that nobody typed into arrive empty, what was typed is lost when the
+app updates the modal, one modal is open for everybody, and rich text and tables are shown by their names
+alone. Where it differs, the app follows Slack.
 """
 
 import asyncio
