@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 
 class UnreadableRequest(Exception):
-    """A signed body that is neither a form nor an object of JSON, or whose parts are not of Slack's kinds."""
+    """Neither a form nor an object of JSON, or with parts that are not of Slack's kinds."""
 
 
 # https://docs.slack.dev/reference/objects: ids are letters and digits, times are seconds with a fraction
@@ -119,12 +119,20 @@ def read_body(body: bytes, content_type: str) -> dict[str, Any]:
         text = body.decode()
         is_json = content_type.startswith("application/json") or text.startswith("{")
         read = json.loads(text) if is_json else _read_form(text)
-        if not isinstance(read, dict) or not read:
-            raise UnreadableRequest("neither a form nor an object of JSON")
-        _Request.model_validate(read)
-    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, too deep, or not of Slack's kinds
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or too deep
+        raise UnreadableRequest(str(error)) from error
+    return check_payload(read)
+
+
+def check_payload(payload: Any) -> dict[str, Any]:
+    """What Slack sent, read from its JSON, for Bolt; UnreadableRequest if Slack would not send it."""
+    if not isinstance(payload, dict) or not payload:
+        raise UnreadableRequest("neither a form nor an object of JSON")
+    try:
+        _Request.model_validate(payload)
+    except (ValueError, RecursionError) as error:  # not of Slack's kinds, or too deep
         raise UnreadableRequest(_reason(error)) from error
-    return read
+    return payload
 
 
 def _read_form(text: str) -> Any:

@@ -1,6 +1,7 @@
 """The files around the code agree with each other: manifest, environment, processes, locks, Makefile."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -149,6 +150,16 @@ def test_the_lock_of_the_browsers_tests_has_what_is_declared_and_the_versions_of
     assert set(tomllib.loads(read("pyproject.toml"))["dependency-groups"]["browser"]) <= set(browser)
     shared = set(development) & set(browser)
     assert {name: browser[name] for name in shared} == {name: development[name] for name in shared}
+
+
+def test_the_lock_of_npm_has_one_package_with_its_hash_and_names_no_registry() -> None:
+    folder = "tests/browser/outside"
+    wanted = json.loads(read(f"{folder}/package.json"))["optionalDependencies"]
+    packages = json.loads(read(f"{folder}/package-lock.json"))["packages"]
+    there = {path.removeprefix("node_modules/"): package for path, package in packages.items() if path}
+    assert {name: package["version"] for name, package in there.items()} == wanted
+    assert all(package["integrity"].startswith("sha512-") for package in there.values())
+    assert not any("resolved" in package for package in there.values())
 
 
 @pytest.mark.parametrize(
