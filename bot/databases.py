@@ -10,12 +10,12 @@ from store.engine import Database, migrate
 from store.errors import NotMigrated
 
 NONE_YET = (
-    "There is no database yet: set DATABASE_URL, or run `vistobueno dev` or `vistobueno demo` "
-    "once to make the embedded one."
+    "There is no database yet: set DATABASE_URL (a running `vistobueno demo` prints its own), or run "
+    "`vistobueno dev` once to make the embedded one."
 )
 NOT_READY = (
-    "The embedded database is not that of this version: run `vistobueno dev` or `vistobueno demo` once, "
-    "which bring it there, or set DATABASE_URL."
+    "The embedded database is not that of this version: run `vistobueno dev` once, which brings it there, or "
+    "set DATABASE_URL (a running `vistobueno demo` prints its own)."
 )
 
 

@@ -23,13 +23,16 @@ async def open_then_fill(
 ) -> None:
     """Open the skeleton at once (a trigger lives 3 s and works once) and fill it after the answer.
 
-    When the trigger is dead, the person is told to press again.
+    When the trigger is dead, the person is told to press again; one that was used has opened a window for
+    this same click, delivered before.
     """
     try:
         opened = await bot.slack.quick.views_open(trigger_id=click.trigger_id, view=skeleton)
     except (SlackApiError, *UNREACHABLE) as error:
         reason = error_code(error) if isinstance(error, SlackApiError) else type(error).__name__
         log.info("a modal could not be opened", error=reason)
+        if reason == "exchanged_trigger_id":
+            return
         after.do(bot.private.tell, Place.of_click(click), replies.trigger_dead(bot.texts))
     else:
         after.do(fill_view, bot, opened["view"]["id"], click, fill)

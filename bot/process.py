@@ -132,18 +132,24 @@ async def _work(app: App, stop: asyncio.Event) -> None:
 
 @contextlib.contextmanager
 def stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
-    """While open, SIGTERM and SIGINT set `stop`; a second one of them ends the process at once."""
+    """While open, SIGTERM, SIGINT and a closed terminal set `stop`; a second one ends the process at once.
+
+    Under `nohup` a closed terminal stays without effect.
+    """
     loop = asyncio.get_running_loop()
+    names = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        names.append(signal.SIGHUP)
 
     def ask() -> None:
         stop.set()
-        for name in (signal.SIGTERM, signal.SIGINT):
+        for name in names:
             loop.remove_signal_handler(name)
 
-    for name in (signal.SIGTERM, signal.SIGINT):
+    for name in names:
         loop.add_signal_handler(name, ask)
     try:
         yield
     finally:
-        for name in (signal.SIGTERM, signal.SIGINT):
+        for name in names:
             loop.remove_signal_handler(name)

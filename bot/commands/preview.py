@@ -57,7 +57,7 @@ def preview(
 
     The tool's own facts, preview and precondition are made, within its time limit, and the policy says what
     would happen: run, ask or refuse. Nothing is executed, recorded or posted. It uses the database that
-    DATABASE_URL names, else the one that `vistobueno demo` or `vistobueno dev` made.
+    DATABASE_URL names, like that of a running `vistobueno demo`, else the one that `vistobueno dev` made.
 
     Example: `vistobueno preview send_email --input @mail.json --as U0LEO`
     """

@@ -3,8 +3,7 @@
 import asyncio
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 
 from bot.demo.errors import DemoFailed
 
@@ -14,11 +13,12 @@ LISTENING = re.compile(rb"listening on (http://\S+)")
 
 
 class Child:
-    """A running `vistobueno dev`: where it listens, and how to end it."""
+    """A running `vistobueno dev`: where it listens, its process id, and how to end it."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
         self.url = ""
+        self.pid = process.pid
         self._said: list[str] = []
         self._listening = asyncio.Event()
         self._relaying = asyncio.create_task(self._relay(), name="demo child's stderr")
@@ -97,13 +97,3 @@ class Child:
 
     def _last_words(self) -> str:
         return f" It said: {self._said[-1]}" if self._said else ""
-
-
-@asynccontextmanager
-async def running(environ: Mapping[str, str]) -> AsyncIterator[Child]:
-    """A child that is stopped at the end."""
-    child = await Child.start(environ)
-    try:
-        yield child
-    finally:
-        await child.stop()

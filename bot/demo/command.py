@@ -1,18 +1,24 @@
 """The command `vistobueno demo`: open the world and wait, or play the story unattended."""
 
 import asyncio
+import shlex
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bot.commands.output import complete, read_settings
-from bot.demo.child import Child, running
 from bot.demo.errors import DemoFailed
+from bot.demo.keeper import Keeper, kept_running
 from bot.demo.play import play
-from bot.demo.world import open_world
+from bot.demo.scene import Scene
+from bot.demo.world import World, open_world
 from bot.process import stopped_by_signals
 from bot.settings import Settings
+from store.engine import Database
 
 
 def demo(
@@ -29,7 +35,8 @@ def demo(
     """Start everything on this machine: database, app, a shop to look after, and a sandbox Slack.
 
     Needs no account and no key. Prints the one URL of its page, where you are any of its people, and runs
-    until Ctrl-C.
+    until Ctrl-C. Each time it begins with an empty database of its own, so that two of them do not meet; with
+    DATABASE_URL set it works in that database as it is, and makes only its shop anew.
     With --play it lives the whole story, of 38 refunds that became 41, and exits 0 only if every fact holds.
     """
     if as_json and not unattended:
@@ -40,24 +47,65 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    async with open_world(settings, port=port, own_database=False) as world, running(world.environ) as child:
-        world.sandbox.connect(child.url)
+    async with open_world(settings, port=port) as world, shown(world) as keeper:
         with stopped_by_signals(stop):
-            typer.echo(f"Open {world.sandbox.base_url}")
-            typer.echo(
-                "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta."
-            )
-            typer.echo("`make demo ARGS=--play` lives the whole story, unattended.")
-            typer.echo(f"The bot answers with {world.model}. Ctrl-C ends the demo.")
-            await _first_of(stop, child)
+            for line in lines(world, settings):
+                typer.echo(line)
+            await _first_of(stop, keeper)
         if not stop.is_set():
             raise DemoFailed("The app ended by itself: what it said is above.")
     print("The demo is over.", file=sys.stderr)
 
 
-async def _first_of(stop: asyncio.Event, child: Child) -> None:
+@asynccontextmanager
+async def shown(world: World) -> AsyncIterator[Keeper]:
+    """The app kept running, and the world around it shown on the page."""
+    changed = world.sandbox.workspace.changes.announce
+    db = Database.open(world.urls.app, pool_size=2)
+    try:
+        async with kept_running(world, changed) as keeper:
+            scene = Scene(world, keeper, db, changed)
+            world.sandbox.surround(scene)
+            try:
+                yield keeper
+            finally:
+                await scene.close()
+    finally:
+        await db.close()
+
+
+def lines(world: World, settings: Settings) -> list[str]:
+    """What the terminal says once everything runs."""
+    return [
+        f"Open {world.sandbox.base_url}",
+        "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta.",
+        "`make demo ARGS=--play` lives the whole story, unattended.",
+        f"The bot answers with {world.model}.",
+        *_where_it_is_kept(world, settings),
+        "Ctrl-C ends the demo.",
+    ]
+
+
+def _where_it_is_kept(world: World, settings: Settings) -> list[str]:
+    if settings.database_url is not None:
+        return [
+            "It works in the database that DATABASE_URL names: what is in it already counts too; only its "
+            "shop is made anew.",
+        ]
+    program = Path(sys.executable).with_name("vistobueno")
+    command = shlex.join([str(program) if program.exists() else "vistobueno", "approvals", "list"])
+    return [
+        "It begins with an empty database, which goes with it. To look at it from another terminal:",
+        f"  DATABASE_URL={shlex.quote(world.urls.app)} {command}",
+    ]
+
+
+async def _first_of(stop: asyncio.Event, keeper: Keeper) -> None:
     """Return when the demo is to stop, or its app has ended by itself."""
-    waits = {asyncio.create_task(stop.wait()), asyncio.create_task(child.ended())}
+    ended = asyncio.create_task(keeper.ended())
+    waits = {asyncio.create_task(stop.wait()), ended}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
+    if ended.done() and not stop.is_set():
+        ended.result()  # or why the app could not be started again

@@ -31,7 +31,7 @@ T = TypeVar("T")
 async def play(settings: Settings, *, port: int = 0, as_json: bool = False) -> None:
     """Live the story; raises DemoFailed with the first fact that does not hold."""
     began = time.monotonic()
-    async with open_world(settings, port=port, own_database=True) as world:
+    async with open_world(settings, port=port) as world:
         db = Database.open(world.urls.app)
         story = Story(world, db)
         story.tell(f"The shop and the sandbox Slack are there. The agent thinks with {world.model}.")

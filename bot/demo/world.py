@@ -22,6 +22,7 @@ from store.errors import translated
 from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
+RETRY_DELAYS = (0.0, 5.0, 25.0)  # seconds; Slack waits a minute, then five, and somebody looks at a demo
 SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
 
 
@@ -37,13 +38,15 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, *, port: int, own_database: bool) -> AsyncIterator[World]:
-    """Start everything but the app; with `own_database`, on an empty database if it is the embedded server's.
+async def open_world(settings: Settings, *, port: int) -> AsyncIterator[World]:
+    """Start everything but the app.
 
+    On the embedded server it works in an empty database of its own, because the sandbox starts empty too:
+    what an earlier demo left would have no card. A database that DATABASE_URL names is taken as it is.
     The sandbox listens on `port`. Raises DemoFailed, EmbeddedError or StoreError, each one sentence.
     """
     async with AsyncExitStack() as stack:
-        urls = await stack.enter_async_context(_database(settings, own_database))
+        urls = await stack.enter_async_context(_database(settings))
         await migrate(urls.owner)
         try:
             with translated():  # the shop is user code, with errors of its own driver
@@ -65,7 +68,7 @@ async def open_world(settings: Settings, *, port: int, own_database: bool) -> As
 
 async def _start_sandbox(port: int) -> Sandbox:
     listen(LOCAL, port).close()  # a sentence, instead of an error of the server
-    return await Sandbox.start(port=port, suggestion=FIRST_WORDS)
+    return await Sandbox.start(port=port, suggestion=FIRST_WORDS, retry_delays=RETRY_DELAYS)
 
 
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:
@@ -84,17 +87,14 @@ def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundP
 
 
 @asynccontextmanager
-async def _database(settings: Settings, own_database: bool) -> AsyncIterator[Urls]:
+async def _database(settings: Settings) -> AsyncIterator[Urls]:
     if settings.database_url is not None:
         yield Urls(settings.database_url, settings.database_owner_url or settings.database_url)
         return
     server = await embedded.start()
     try:
-        if own_database:
-            async with scratch_database(server) as (app, owner):
-                yield Urls(app, owner)
-        else:
-            yield Urls(server.url, server.owner_url)
+        async with scratch_database(server) as (app, owner):
+            yield Urls(app, owner)
     finally:
         await embedded.stop(server)
 

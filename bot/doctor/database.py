@@ -34,7 +34,7 @@ async def check_database(settings: Settings) -> list[Finding]:
 
 def _not_running() -> list[Finding]:
     why = "the embedded database is not running"
-    do = "Run this again while `vistobueno dev` or `vistobueno demo` runs, which start it."
+    do = "Run this again while `vistobueno dev` runs, which starts it."
     return [warning(CHECKS[0], why, do), *skip(CHECKS[1:], why)]
 
 

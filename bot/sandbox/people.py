@@ -21,6 +21,8 @@ from bot.sandbox.slack import Slack
 from bot.sandbox.talk import open_app, say_in_channel, say_in_dm
 from bot.sandbox.workspace import Message, User, View
 
+CLICKS = frozenset({"block_actions", "view_submission"})
+
 
 @dataclass(frozen=True)
 class Person:
@@ -214,8 +216,11 @@ class Person:
         return Reader(self.slack.workspace, self.slack.unsettled)
 
     async def _deliver(self, request: SignedRequest, to: Target) -> Delivery:
-        again = self.slack.unsettled.interactive_redelivery
-        return await self.slack.deliverer.deliver(request, to, again=again)
+        deliverer, again = self.slack.deliverer, self.slack.unsettled.interactive_redelivery
+        delivery = await deliverer.deliver(request, to, again=again)
+        if self.slack.repeats_clicks and request.kind in CLICKS:
+            deliverer.run(deliverer.send(request, to))
+        return delivery
 
     def _of_view(self, kind: str, view: View, trigger_id: str) -> Json:
         payload = interaction(kind, self.user, self.slack.workspace, self.slack.unsettled, trigger_id)

@@ -15,6 +15,7 @@ from bot.sandbox.server import ApiCall, HttpServer, WebApi
 from bot.sandbox.slack import Slack
 from bot.sandbox.unsettled import Unsettled
 from bot.sandbox.workspace import Channel, Message, User, Workspace
+from bot.sandbox.world import World
 
 T = TypeVar("T")
 
@@ -124,6 +125,10 @@ class Sandbox:
     def connect(self, *urls: str) -> None:
         """Deliver to these URLs of the app from now on, in turn; `/slack/events` is added if missing."""
         self.slack.deliverer.connect(urls)
+
+    def surround(self, world: World) -> None:
+        """Show this world beside the Slack on every page opened from now on."""
+        self.web_api.site.world = world
 
     def person(self, user_id: str) -> Person:
         """A person of the workspace; KeyError if there is none of that id."""

@@ -45,6 +45,10 @@ class WebApi:
     suggestion: str = ""
     calls: list[ApiCall] = field(default_factory=list)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    site: Site = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.site = Site(self.slack, self.closing, self.suggestion)
 
     def app(self) -> ASGIApp:
         """The ASGI application; every answer bears the date of Slack's clock."""
@@ -52,7 +56,7 @@ class WebApi:
             routes=[
                 Route("/api/{method}", self.answer_method, methods=["GET", "POST"]),
                 Route("/respond/{key}", self.answer_response_url, methods=["POST"]),
-                *Site(self.slack, self.closing, self.suggestion).routes(),
+                *self.site.routes(),
             ]
         )
 

@@ -28,7 +28,10 @@ EVENT_SCOPES: Mapping[str, frozenset[str]] = MappingProxyType(
 
 
 class Slack:
-    """A workspace with everything that happens around it: limits, faults, triggers, deliveries."""
+    """A workspace with everything that happens around it: limits, faults, triggers, deliveries.
+
+    With `repeats_clicks` every click and every submission is delivered once more, the very same request.
+    """
 
     def __init__(
         self, workspace: Workspace, unsettled: Unsettled, limits: RateLimits, deliverer: Deliverer
@@ -40,6 +43,7 @@ class Slack:
         self.faults = Faults()
         self.triggers = Triggers(workspace.clock, unsettled)
         self.response_urls = ResponseUrls(workspace.clock)
+        self.repeats_clicks = False
 
     async def emit(
         self, event: Json, subscription: str, *, channel: Channel | None = None, to: Target = None

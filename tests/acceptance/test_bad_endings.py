@@ -116,7 +116,8 @@ def test_a_demo_that_is_asked_to_end_while_it_starts_leaves_no_process_behind(
 
 
 @pytest.mark.debian
-async def test_a_demo_that_is_shown_ends_well_with_its_app(database: Database) -> None:
+@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGHUP])
+async def test_a_demo_that_is_shown_ends_well_with_its_app(database: Database, asked: signal.Signals) -> None:
     urls = {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}
     process = await asyncio.create_subprocess_exec(
         *(*COMMAND, "demo"),
@@ -133,7 +134,7 @@ async def test_a_demo_that_is_shown_ends_well_with_its_app(database: Database) -
     async with aiohttp.ClientSession() as http, http.get(lines[0].split()[1]) as answered:
         assert "@vistobueno please refund the failed payments" in await answered.text()
     assert len(users_of(database)) == 2
-    process.send_signal(signal.SIGINT)
+    process.send_signal(asked)
     _, said = await asyncio.wait_for(process.communicate(), SECONDS)
     assert (process.returncode, said.decode()) == (0, "The demo is over.\n")
     assert users_of(database) == []

@@ -76,6 +76,20 @@ async def test_a_dead_trigger_is_a_private_sentence(
         assert "again" in (await stage.told(stage.marta))[0]
 
 
+async def test_a_click_that_is_delivered_again_opens_one_window_and_says_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        click = stage.marta.prepare_click(await stage.card(), "Edit")
+        for delivery in await stage.sandbox.send_identical(click, times=3):
+            assert delivery.status == 200
+        await eventually(lambda: _is_still(stage))
+        assert len(stage.marta.views) == 1
+        assert "Payments" in shown(stage)
+        assert stage.marta.ephemerals == []
+
+
 async def test_a_rejection_with_a_reason_reaches_the_model_and_nothing_runs(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

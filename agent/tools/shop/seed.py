@@ -116,6 +116,14 @@ async def fail_three_overnight(database_url: str) -> list[str]:
     return list(OVERNIGHT)
 
 
+async def count_failed(database_url: str) -> int:
+    """Count the payments that have failed and are not refunded."""
+    async with open_shop(database_url) as shop:
+        found = await shop.execute("SELECT count(*) AS n FROM shop.payments WHERE status = 'failed'")
+        [row] = await found.fetchall()
+    return int(row["n"])
+
+
 async def _drop_old(shop: Shop) -> None:
     found = await shop.execute(
         "SELECT obj_description(oid, 'pg_namespace') AS mark FROM pg_namespace WHERE nspname = 'shop'"

@@ -1,5 +1,6 @@
 """The whole page: who one is, where one can go, what is there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.sandbox.page.blocks import blocks
@@ -10,21 +11,27 @@ from bot.sandbox.page.messages import avatar, stream, thread
 from bot.sandbox.page.place import DM, HOME, Place, channels_of, people_of, what_they_are
 from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
+from bot.sandbox.page.surroundings import opener, surroundings, world
 from bot.sandbox.page.windows import Asked, modal, question
 from bot.sandbox.workspace import User
+from bot.sandbox.world import Section
 
 DOCTYPE = Html("<!doctype html>\n")
 
 
 @dataclass(frozen=True)
 class Page:
-    """What a person has before them; `asked` is a question to answer, `notice` a sentence to read."""
+    """What a person has before them; `asked` is a question to answer, `notice` a sentence to read.
+
+    `around` is the world beside the Slack, None where there is none.
+    """
 
     sight: Sight
     seen: Seen
     suggestion: str = ""
     asked: Asked | None = None
     notice: str = ""
+    around: Sequence[Section] | None = None
 
     def document(self) -> Html:
         """The HTML document."""
@@ -38,13 +45,15 @@ class Page:
                 tag(
                     "body",
                     self.bar(),
+                    None if self.around is None else opener(),
                     tag("nav", self.rail(), id="rail", popover="auto", aria_label="People and channels"),
                     tag("main", self._main(), id="main"),
                     self._thread(),
+                    None if self.around is None else world(self.around, self.sight),
                     tag("div", self.windows(), id="windows"),
                     _notices(self.notice),
                     data_version=place.workspace.changes.count,
-                    class_="with-thread" if place.thread else None,
+                    class_=self._look(),
                 ),
                 lang="en",
             ),
@@ -58,6 +67,7 @@ class Page:
             "stream": self.stream(),
             "replies": thread(self.sight),
             "windows": self.windows(),
+            **({} if self.around is None else {"surroundings": surroundings(self.around, self.sight)}),
         }
 
     def bar(self) -> Html:
@@ -144,6 +154,10 @@ class Page:
             id="thread",
             aria_label="Thread",
         )
+
+    def _look(self) -> str | None:
+        there = {"with-thread": self.sight.place.thread, "with-world": self.around is not None}
+        return " ".join(name for name, is_there in there.items() if is_there) or None
 
     def _title(self) -> str:
         place = self.sight.place

@@ -57,9 +57,17 @@ function replaceInside(id, made) {
   if (!old) return;
   const scrolls = old.classList.contains("scrolls");
   const atEnd = scrolls && old.scrollHeight - old.scrollTop - old.clientHeight < 60;
+  const typed = id === "windows" ? typedInto(old) : [];
   morphChildren(old, made);
+  for (const [field, value] of typed) if (one(field) && !one(field).value) one(field).value = value;
   if (atEnd) old.scrollTop = old.scrollHeight;
   if (id === "windows") showWindows();
+}
+
+// What is typed into a window while it is filled: its fields move to other places, as other nodes.
+function typedInto(windows) {
+  const fields = [...windows.querySelectorAll("input[id], textarea[id]")];
+  return fields.filter((field) => field.value !== field.defaultValue).map((field) => [field.id, field.value]);
 }
 
 // Windows: real modal dialogs, with the focus inside, and back where it was afterwards.
@@ -148,13 +156,14 @@ function arrive(url, made) {
     version = Number(made.body.dataset.version);
     document.title = made.title;
     document.body.className = made.body.className;
-    for (const id of ["bar", "rail", "main", "thread", "windows"]) morphWhole(id, made);
+    for (const id of ["bar", "rail", "main", "thread", "windows", "surroundings"]) morphWhole(id, made);
   } else if (made.getElementById("window-question")) morphWhole("windows", made);
   say(failed);
   if (moved) follow();
 }
 
 function morphWhole(id, made) {
+  if (!made.getElementById(id)) return;
   if (id === "main" || id === "thread") {
     const scrolled = [...document.querySelectorAll(`#${id} .scrolls`)];
     const ends = scrolled.map((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 60);

@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -13,13 +14,14 @@ from starlette.routing import Route
 
 from bot.sandbox.page.document import Page, failure
 from bot.sandbox.page.doing import DEEDS, FAILURES, Deed, find_element, find_shown
-from bot.sandbox.page.errors import PageError
+from bot.sandbox.page.errors import NoLongerError, NotThereError, PageError
 from bot.sandbox.page.origin import require_own_host, require_own_page
 from bot.sandbox.page.place import Place, read_place
 from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.windows import Asked
 from bot.sandbox.slack import Slack
+from bot.sandbox.world import DeedRefusedError, Section, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
@@ -38,12 +40,16 @@ HEADERS = {
 
 @dataclass
 class Site:
-    """The page of one Slack; `suggestion` stands where nobody has written, until `closing` is set."""
+    """The page of one Slack; `suggestion` stands where nobody has written, until `closing` is set.
+
+    `world` is what surrounds the Slack, if anything does.
+    """
 
     slack: Slack
     closing: asyncio.Event
     suggestion: str = ""
     seen: Seen = field(default_factory=Seen)
+    world: World | None = None
 
     def routes(self) -> list[Route]:
         """Every address of the page."""
@@ -51,6 +57,7 @@ class Site:
             Route("/", answered(self.show), methods=["GET"]),
             Route("/live", answered(self.follow), methods=["GET"]),
             *(Route(path, answered(self.do), methods=["POST"]) for path in DEEDS),
+            Route("/world", answered(self.let_happen), methods=["POST"]),
             *(Route(path, send_file, methods=["GET"]) for path in FILES),
         ]
 
@@ -59,15 +66,22 @@ class Site:
         require_own_host(request)
         place = read_place(self.slack.workspace, request.query_params)
         notice = FAILURES.get(request.query_params.get("failed", ""), "")
+        if self.world is not None:
+            await self.world.look()
         self.seen.look(place)
-        page = Page(self._sight(place), self.seen, self.suggestion, self._asked(request, place), notice)
+        page = Page(
+            *(self._sight(place), self.seen, self.suggestion),
+            asked=self._asked(request, place),
+            notice=notice,
+            around=self._around(),
+        )
         return HTMLResponse(page.document(), headers=HEADERS)
 
     async def do(self, request: Request) -> Response:
         """What a form asks for; leads back to the page."""
         require_own_page(request)
         place = read_place(self.slack.workspace, request.query_params)
-        form = parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
+        form = await _read_form(request)
         try:
             there = await DEEDS[request.url.path](Deed(self.slack, place, form))
         except LookupError as error:
@@ -77,11 +91,30 @@ class Site:
             return _failed(str(error.args[0]), 409, place.address())
         return RedirectResponse(there, 303, headers=HEADERS)
 
+    async def let_happen(self, request: Request) -> Response:
+        """What a control of the world asks for; leads back to the page."""
+        require_own_page(request)
+        place = read_place(self.slack.workspace, request.query_params)
+        deed = next(iter((await _read_form(request)).get("deed", [])), "")
+        known = {control.deed for section in self._around() or () for control in section.controls}
+        if self.world is None or deed not in known:
+            raise NotThereError(f"Nothing called {deed!r} can be made to happen here.")
+        try:
+            await self.world.do(deed)
+        except DeedRefusedError as error:
+            raise NoLongerError(str(error)) from error
+        return RedirectResponse(place.address(), 303, headers=HEADERS)
+
     async def follow(self, request: Request) -> Response:
         """The regions of the page as server-sent events, each time one of them has changed."""
         require_own_host(request)
         place = read_place(self.slack.workspace, request.query_params)
-        return StreamingResponse(self._regions(place), media_type="text/event-stream", headers=HEADERS)
+        return StreamingResponse(self._followed(place), media_type="text/event-stream", headers=HEADERS)
+
+    async def _followed(self, place: Place) -> AsyncIterator[str]:
+        with nullcontext() if self.world is None else self.world.watched():
+            async for event in self._regions(place):
+                yield event
 
     async def _regions(self, place: Place) -> AsyncIterator[str]:
         sent: dict[str, str] = {}
@@ -112,10 +145,13 @@ class Site:
         except PageError:
             return {}
         self.seen.look(fresh)
-        return Page(self._sight(fresh), self.seen, self.suggestion).regions()
+        return Page(self._sight(fresh), self.seen, self.suggestion, around=self._around()).regions()
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
+
+    def _around(self) -> Sequence[Section] | None:
+        return None if self.world is None else self.world.sections()
 
     def _asked(self, request: Request, place: Place) -> Asked | None:
         ask, where = request.query_params.get("ask"), request.query_params.get("where", "")
@@ -143,6 +179,10 @@ async def send_file(request: Request) -> Response:
     path = request.url.path
     content = (HERE / path.removeprefix("/")).read_text()
     return Response(content, media_type=FILES[path], headers={**HEADERS, "Cache-Control": "no-cache"})
+
+
+async def _read_form(request: Request) -> dict[str, list[str]]:
+    return parse_qs((await request.body()).decode(errors="replace"), keep_blank_values=True)
 
 
 def _pairs(place: Place) -> list[tuple[str, str]]:

@@ -60,7 +60,7 @@ async def test_without_any_database_it_says_how_to_get_one(house: House) -> None
     finding = await house.finding("database", DATABASE_URL="")
     assert finding.status == "failed"
     assert finding.do is not None
-    assert finding.do.startswith("There is no database yet: set DATABASE_URL, or run `vistobueno dev`")
+    assert finding.do.startswith("There is no database yet: set DATABASE_URL")
 
 
 async def test_a_database_that_is_not_migrated_asks_for_migrate(
@@ -148,7 +148,7 @@ async def test_the_embedded_database_is_looked_at_while_it_runs_and_never_starte
     try:
         found = await house.findings(DATABASE_URL="")
         assert found["migrations"].do is not None
-        assert "run `vistobueno dev` or `vistobueno demo` once" in found["migrations"].do
+        assert "run `vistobueno dev` once" in found["migrations"].do
         await migrate(server.owner_url)
         found = await house.findings(DATABASE_URL="")
         assert {found[check].status for check in ("database", *REST)} == {"ok"}

@@ -1,0 +1,83 @@
+"""Keeps the demo's app running: one process at a time, killed and started anew when somebody asks."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from enum import Enum, auto
+
+from bot.demo.child import Child
+from bot.demo.world import World
+
+
+class Phase(Enum):
+    """How far a restart is."""
+
+    RUNNING = auto()
+    KILLING = auto()
+    STARTING = auto()
+
+
+class Keeper:
+    """The app and who it was before: `pid` is its process, or the last one, `killed` the one before.
+
+    `changed` is called at every step of a restart.
+    """
+
+    def __init__(self, world: World, child: Child, changed: Callable[[], None]) -> None:
+        self.phase = Phase.RUNNING
+        self.killed: int | None = None
+        self._world = world
+        self._child = child
+        self._changed = changed
+        self._restarting: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def restart(self) -> None:
+        """Begin to kill the process and to start another; nothing if that is under way."""
+        if self.phase is Phase.RUNNING:
+            self._go_on(Phase.KILLING)
+            self._restarting = asyncio.create_task(self._begin_anew(), name="restart of the app")
+
+    async def ended(self) -> None:
+        """Return when the app has ended by itself; raises DemoFailed when it could not be started again."""
+        while True:
+            child = self._child
+            await child.ended()
+            if self._restarting is not None:
+                await self._restarting
+            if child is self._child:
+                return
+
+    async def stop(self) -> None:
+        """End the app, also one that is being started."""
+        if self._restarting is not None:
+            self._restarting.cancel()
+            await asyncio.wait([self._restarting])
+        await self._child.stop()
+
+    async def _begin_anew(self) -> None:
+        await self._child.kill()
+        self.killed = self._child.pid
+        self._go_on(Phase.STARTING)
+        self._child = await Child.start(self._world.environ)
+        self._world.sandbox.connect(self._child.url)
+        self._go_on(Phase.RUNNING)
+
+    def _go_on(self, phase: Phase) -> None:
+        self.phase = phase
+        self._changed()
+
+
+@asynccontextmanager
+async def kept_running(world: World, changed: Callable[[], None]) -> AsyncIterator[Keeper]:
+    """The app, started and connected to its Slack; ended afterwards."""
+    child = await Child.start(world.environ)
+    keeper = Keeper(world, child, changed)
+    try:
+        world.sandbox.connect(child.url)
+        yield keeper
+    finally:
+        await keeper.stop()

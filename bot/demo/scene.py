@@ -1,0 +1,123 @@
+"""The demo's world as its page shows it: three things that can be made to happen, and what there is."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from decimal import Decimal
+
+from agent.money import Money
+from agent.tools.shop.seed import OVERNIGHT, fail_three_overnight
+from agent.tools.shop.words import counted
+from bot.demo.board import Board
+from bot.demo.contents import delivered, figures, listings
+from bot.demo.keeper import Keeper, Phase
+from bot.demo.world import World
+from bot.sandbox.world import Control, DeedRefusedError, Section
+from bot.texts.en import ENGLISH
+from store.engine import Database
+from store.errors import StoreError, translated
+
+FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
+HAPPEN, NOW = "Let something happen", "In the database now"
+WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for 38 became 41."
+WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
+WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."
+
+
+class Scene:
+    """The world of one demo; `changed` is called whenever it shows something else."""
+
+    def __init__(self, world: World, keeper: Keeper, db: Database, changed: Callable[[], None]) -> None:
+        self._world = world
+        self._keeper = keeper
+        self._board = Board(world, db, self._show)
+        self._changed = changed
+        self._has_failed = False
+        self._slow_since: tuple[int, int] | None = None  # deliveries and decisions before it
+        self._shown: list[Section] = []
+
+    def sections(self) -> Sequence[Section]:
+        """The controls, then what there is."""
+        controls = (self._failing(), self._restarting(), self._slowness())
+        return [Section(HAPPEN, controls=controls), *self._shown]
+
+    async def look(self) -> None:
+        """Read what there is."""
+        await self._board.look()
+
+    def watched(self) -> AbstractContextManager[None]:
+        """While open, read what there is about once a second."""
+        return self._board.watched()
+
+    async def do(self, deed: str) -> None:
+        """Do it; raises DeedRefusedError when the database does not let the payments fail."""
+        await self._board.look()
+        if deed == RESTART:
+            self._keeper.restart()
+        elif deed == SLOW:
+            self._switch()
+        else:
+            await self._fail()
+            await self._board.look()
+        self._changed()
+
+    async def close(self) -> None:
+        """Read nothing any more."""
+        await self._board.close()
+
+    def _show(self) -> None:
+        state, trouble = self._board.state, self._board.trouble
+        shown = [Section(NOW, trouble)]
+        if state is not None:
+            shown = [Section(NOW, trouble, figures=figures(state), listings=listings(state))]
+        if shown != self._shown:
+            self._shown = shown
+            self._changed()
+
+    async def _fail(self) -> None:
+        try:
+            with translated():
+                await fail_three_overnight(self._world.urls.owner)
+        except StoreError as error:
+            raise DeedRefusedError(str(error)) from error
+        self._has_failed = True
+
+    def _switch(self) -> None:
+        slack = self._world.sandbox.slack
+        slack.repeats_clicks = not slack.repeats_clicks
+        before = (len(self._world.sandbox.deliveries), self._decisions())
+        self._slow_since = before if slack.repeats_clicks else None
+
+    def _decisions(self) -> int:
+        return self._board.state.totals.decisions if self._board.state else 0
+
+    def _failing(self) -> Control:
+        said = ""
+        if self._has_failed:
+            total = Money(sum(OVERNIGHT.values(), Decimal(0)), "EUR").text(ENGLISH.locale)
+            said = f"It has happened: {len(OVERNIGHT)} more payments failed, {total} in all. It happens once."
+        return Control(FAIL, "Three payments fail overnight", WHY_FAIL, said, spent=self._has_failed)
+
+    def _restarting(self) -> Control:
+        pid, killed, phase = self._keeper.pid, self._keeper.killed, self._keeper.phase
+        said = f"Running as process {pid}."
+        if phase is Phase.KILLING:
+            said = f"Killing process {pid} …"
+        elif phase is Phase.STARTING:
+            said = f"Process {killed} was killed. Starting another one …"
+        elif killed is not None:
+            said = f"Process {killed} was killed. Running again, as process {pid}."
+        away = phase is not Phase.RUNNING
+        return Control(RESTART, "Restart the app now", WHY_RESTART, said, spent=away)
+
+    def _slowness(self) -> Control:
+        said = "" if self._slow_since is None else self._delivered_since(*self._slow_since)
+        return Control(SLOW, "Slack is slow", WHY_SLOW, said, on=self._slow_since is not None)
+
+    def _delivered_since(self, deliveries: int, decisions: int) -> str:
+        clicks = self._board.count_clicks(deliveries)
+        if not clicks.made:
+            return "It is: press a button of a card."
+        made = self._decisions() - decisions
+        number = {0: "no", 1: "one"}.get(made, str(made))
+        decided = f"{number} decision{'' if made == 1 else 's'}"
+        return f"{counted(clicks.made, 'click')}, {delivered(clicks)}: {decided}."

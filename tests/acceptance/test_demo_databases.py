@@ -1,0 +1,69 @@
+"""The demo's database: empty at each start, of its own, gone afterwards, open to whoever wants to look."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from bot.demo.command import lines
+from bot.demo.world import World, open_world
+from bot.settings import Settings
+from store import embedded, runs
+from store.engine import Database
+from store.records import Actor
+from tests.acceptance.commands import ROOT, SECONDS, clean
+from tests.databases import Database as OwnDatabase
+
+EMBEDDED = Settings.read({})
+
+
+@pytest.fixture(autouse=True)
+def own_folder(server_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("store.embedded.default_folder", lambda: server_folder)
+
+
+async def ask_in(world: World) -> list[str]:
+    """Begin a run in this world's database; the ids of all that are there."""
+    db = Database.open(world.urls.app)
+    try:
+        leo = Actor("person", "T0SHOP", "U0LEO", "Leo")
+        place = {"team_id": "T0SHOP", "channel_id": "C0SUPPORT", "thread_ts": None}
+        await runs.start(db, **place, agent="a", task="refund", requester=leo, source_key="one")
+        return [run.id for run in await runs.listed(db, unfinished_only=False, limit=9)]
+    finally:
+        await db.close()
+
+
+async def test_two_demos_of_one_user_do_not_meet_and_leave_nothing() -> None:
+    async with open_world(EMBEDDED, port=0) as one, open_world(EMBEDDED, port=0) as other:
+        [first], [second] = await ask_in(one), await ask_in(other)
+        assert first != second
+    async with open_world(EMBEDDED, port=0) as third:
+        assert len(await ask_in(third)) == 1
+        with psycopg.connect(third.urls.owner) as connection:
+            found = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'scratch%'")
+            assert len(found.fetchall()) == 1
+
+
+async def test_what_the_terminal_says_lets_another_one_look() -> None:
+    async with open_world(EMBEDDED, port=0) as world:
+        [command] = [line for line in lines(world, EMBEDDED) if "DATABASE_URL=" in line]
+        process = await asyncio.create_subprocess_shell(
+            command, cwd=ROOT, env=clean({}), stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+    assert (process.returncode, out.decode()) == (0, "Nothing waits; --all shows what has ended.\n")
+
+
+async def test_a_named_database_is_taken_as_it_is_and_that_is_said(database: OwnDatabase) -> None:
+    settings = Settings.read({"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url})
+    async with open_world(settings, port=0) as world:
+        assert (world.urls.app, world.urls.owner) == (database.url, database.owner_url)
+        await ask_in(world)
+    async with open_world(settings, port=0) as world:
+        assert len(await ask_in(world)) == 1, "the run of before is still there"
+        said = "\n".join(lines(world, settings))
+    assert "the database that DATABASE_URL names" in said
+    assert database.url not in said, "it may have a password in it"
+    assert not embedded.exists()

@@ -1,0 +1,214 @@
+"""The demo's page over HTTP, with a real database and a real process of the app: what the world can do."""
+
+import asyncio
+import os
+import re
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+import psycopg
+import pytest
+
+from bot.demo.command import shown
+from bot.demo.world import World, open_world
+from bot.sandbox import Message
+from bot.settings import Settings
+from tests.acceptance.commands import COMMAND, ROOT, SECONDS, clean
+from tests.acceptance.stage import eventually
+from tests.databases import Database
+from tests.sandbox.browsing import Browser, Document
+
+FAIL, RESTART, SLOW = "Three payments fail overnight", "Restart the app now", "Slack is slow"
+RUNNING = re.compile(r"Running as process (\d+)\.")
+AGAIN = re.compile(r"Process (\d+) was killed\. Running again, as process (\d+)\.")
+
+
+@dataclass
+class Demo:
+    """A running demo, and a browser at its page."""
+
+    world: World
+    browser: Browser
+
+    async def page(self, *words: str) -> Document:
+        """Marta's page, once it has all of these words."""
+
+        async def look() -> Document | None:
+            page = await self.browser.open()
+            return page if all(one in page.text for one in words) else None
+
+        found = await eventually(look)
+        assert found is not None
+        return found
+
+    async def press(self, label: str) -> Document:
+        """Marta presses a button, the newest of that label."""
+        page = await self.browser.open()
+        return await self.browser.press(page, label, at=page.labels_of_buttons.count(label) - 1)
+
+    async def ask(self) -> Message:
+        """Leo asks the bot to refund."""
+        leo = self.world.sandbox.person("U0LEO")
+        return await leo.mention("C0SUPPORT", "please refund the failed payments")
+
+
+@asynccontextmanager
+async def demo(database: Database) -> AsyncIterator[Demo]:
+    """One on this database."""
+    urls = {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}
+    async with (
+        open_world(Settings.read(urls), port=0) as world,
+        shown(world),
+        aiohttp.ClientSession() as http,
+    ):
+        yield Demo(world, Browser(world.sandbox, http))
+
+
+async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Database) -> None:
+    async with demo(database) as here:
+        page = await here.page("In the database now", "Failed payments in the shop 38")
+        assert "No call has asked for approval yet." in page.text
+        assert "Nobody has asked the agent for anything yet." in page.text
+        await here.ask()
+        page = await here.page("Refund 38 payments · €4,120.00 pending revision 1 · until", "Decisions 0")
+        assert "please refund the failed payments awaiting approval asked by Leo" in page.text
+        await here.page("Approve")
+        await here.press("Approve")
+        await here.page(
+            "Refunds at the provider 38 of 38 payments, €4,120.00",
+            "Failed payments in the shop 0",
+            "Clicks 1 delivered 1 time Decisions 1",
+            "Refund 38 payments · €4,120.00 executed revision 1 · decided by Marta",
+            "please refund the failed payments completed asked by Leo",
+        )
+
+
+async def test_it_is_shown_without_a_reload(database: Database) -> None:
+    async with demo(database) as here:
+        url = f"{here.world.sandbox.base_url}/live?as=U0MARTA&in=C0APPROVALS"
+        async with here.browser.http.get(url) as stream, asyncio.timeout(SECONDS):
+            await here.ask()
+            async for line in stream.content:
+                if b"38 payments" in line and b"awaiting approval" in line:
+                    break
+
+
+async def test_three_payments_fail_once_and_the_page_says_what_moved(database: Database) -> None:
+    async with demo(database) as here:
+        await here.ask()
+        await here.page("Approve")
+        page = await here.press(FAIL)
+        assert "It has happened: 3 more payments failed, €255.25 in all. It happens once." in page.text
+        page = await here.press(FAIL)
+        assert "Failed payments in the shop 41" in page.text
+        assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
+        await here.press("Approve")
+        page = await here.page("Refund 41 payments · €4,375.25 pending", "superseded")
+        assert "decided by Marta · failed payments: 38 → 41" in page.text
+        assert "Refunds at the provider 0 Clicks 1" in page.text
+
+
+async def test_a_restart_is_a_new_process_and_what_waits_survives_it(database: Database) -> None:
+    async with demo(database) as here:
+        await here.ask()
+        before = RUNNING.search((await here.page("Approve")).text)
+        assert before is not None
+        await here.press(RESTART)
+        page = await here.press(RESTART)
+        assert AGAIN.search(page.text) is None, "it is still under way"
+        found = AGAIN.search((await here.page("Running again")).text)
+        assert found is not None
+        assert found[1] == before[1] != found[2], "the second press killed nobody"
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(before[1]), 0)
+        await here.press("Approve")
+        await here.page("Refunds at the provider 38 of 38 payments", "completed")
+
+
+async def test_what_is_written_while_the_app_is_away_is_delivered_again(database: Database) -> None:
+    async with demo(database) as here:
+        await here.press(RESTART)
+        await here.page("was killed. Starting another one …")
+        await here.ask()
+        first = here.world.sandbox.deliveries[-1]
+        assert first.failure == "connection_failed"
+        page = await here.browser.open()
+        assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == RESTART] == ["true"]
+        deliveries = here.world.sandbox.deliveries
+        again = await here.world.sandbox.until(
+            lambda: next((d for d in deliveries if d.acked and d.retry_num), None), timeout=SECONDS
+        )
+        assert again is not None and again.request.body == first.request.body
+        await here.page("Refund 38 payments · €4,120.00 pending")
+
+
+async def test_a_click_that_a_slow_slack_delivers_twice_is_one_decision(database: Database) -> None:
+    async with demo(database) as here:
+        await here.ask()
+        await here.page("Approve")
+        page = await here.press(SLOW)
+        assert "It is: press a button of a card." in page.text
+        assert [b.attributes["aria-pressed"] for b in page.buttons if b.label == SLOW] == ["true"]
+        await here.press("Approve")
+        await here.page(
+            "1 click, delivered twice: one decision.",
+            "Clicks 1 delivered twice Decisions 1",
+            "Refunds at the provider 38 of 38 payments",
+        )
+        first, again = (d.request for d in here.world.sandbox.deliveries if d.kind == "block_actions")
+        assert first == again
+        page = await here.press(SLOW)
+        assert [b.attributes["aria-pressed"] for b in page.buttons if b.label == SLOW] == ["false"]
+        assert not here.world.sandbox.slack.repeats_clicks
+
+
+async def test_a_database_in_trouble_is_said_and_what_was_known_stays(database: Database) -> None:
+    async with demo(database) as here:
+        await here.page("Failed payments in the shop 38")
+        with psycopg.connect(database.owner_url) as owner:
+            owner.execute("ALTER SCHEMA shop RENAME TO gone")
+        page = await here.page("shop.payments")
+        assert page.status == 200 and "Failed payments in the shop 38" in page.text
+        page = await here.press(FAIL)
+        assert page.status == 409 and "shop.payments" in page.text
+        with psycopg.connect(database.owner_url) as owner:
+            owner.execute("ALTER SCHEMA gone RENAME TO shop")
+        await here.press(FAIL)
+        assert "shop.payments" not in (await here.page("Failed payments in the shop 41")).text
+
+
+async def test_the_database_is_read_again_and_again_only_while_somebody_looks(database: Database) -> None:
+    async with demo(database) as here:
+        await here.browser.open()
+        assert await _nobody_reads()
+        url = f"{here.world.sandbox.base_url}/live?as=U0MARTA&in=C0APPROVALS"
+        async with here.browser.http.get(url) as stream:
+            await stream.content.readline()
+            assert not await _nobody_reads()
+        await eventually(_nobody_reads)
+
+
+async def _nobody_reads() -> bool:
+    return "reading the database" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_an_app_that_dies_by_itself_ends_the_demo_with_a_sentence(database: Database) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, "demo"),
+        cwd=ROOT,
+        env=clean({"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    url = (await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode().split()[1]
+    async with aiohttp.ClientSession() as http, http.get(url) as answered:
+        found = RUNNING.search(await answered.text())
+    assert found is not None
+    os.kill(int(found[1]), signal.SIGKILL)
+    _, said = await asyncio.wait_for(process.communicate(), SECONDS)
+    assert process.returncode == 1
+    assert said.decode() == "vistobueno: The app ended by itself: what it said is above.\n"
