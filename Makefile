@@ -35,7 +35,7 @@ check: .venv/ready-dev ## format, lint, types, layering
 mutants: .venv/ready-dev ## break each invariant on purpose: a test must turn red
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-bench: .venv/ready-dev ## what one approval costs, against a hand-written floor
+bench: .venv/ready-dev ## what one approval costs, against a hand-written floor; how soon work and demo begin
 	$(BIN)/python -m tests.bench $(ARGS)
 
 lock: ## write the lock files anew (needs uv)

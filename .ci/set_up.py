@@ -313,6 +313,8 @@ def set_up(goal: Goal, screen: Screen, descriptor: int) -> None:
             said = [line for line in _lines(process) if line is not None]
         if process.returncode:
             fail_with(said)
+        # else the first command does it, which takes longer then
+        subprocess.run([str(PYTHON), "-m", "compileall", "-q", "bot", "agent", "store"], check=False)
     goal.stamp.touch()
     UNFINISHED.unlink()
     screen.say(f"Ready after {time.monotonic() - begun:.0f} s.")

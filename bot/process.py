@@ -1,18 +1,23 @@
 """Running the wired app as a process: a socket, a worker, and a clean end on SIGTERM or Ctrl-C."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
-from fastapi import FastAPI
 
-from bot.app import App
-from bot.tasks import Tasks
+if TYPE_CHECKING:  # what the app is made of takes a second to load, and the demo serves without it
+    from starlette.types import ASGIApp
+
+    from bot.app import App
+    from bot.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
@@ -73,7 +78,7 @@ async def run(
 
 
 async def serve(
-    http: FastAPI, listening: socket.socket, stop: asyncio.Event, announce: Announce = _nothing
+    http: ASGIApp, listening: socket.socket, stop: asyncio.Event, announce: Announce = _nothing
 ) -> None:
     """Serve an HTTP app until `stop` is set; then no new connection, and a few seconds for open ones."""
     config = uvicorn.Config(
@@ -93,7 +98,7 @@ async def serve(
 
 
 async def _serve(
-    http: FastAPI, tasks: Tasks, listening: socket.socket, stop: asyncio.Event, announce: Announce
+    http: ASGIApp, tasks: Tasks, listening: socket.socket, stop: asyncio.Event, announce: Announce
 ) -> None:
     await serve(http, listening, stop, announce)
     await tasks.drain(DRAIN_SECONDS)

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.commands.output import complete, read_settings
+from bot.commands.output import TRYING, complete, read_settings
 from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper, kept_running
 from bot.demo.play import play
@@ -19,6 +19,11 @@ from bot.demo.world import World, open_world
 from bot.process import stopped_by_signals
 from bot.settings import Settings
 from store.engine import Database
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command to `vistobueno`."""
+    cli.command(rich_help_panel=TRYING)(demo)
 
 
 def demo(
