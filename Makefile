@@ -10,8 +10,6 @@ SHELL := /bin/sh
 BIN := .venv/bin
 ARGS ?=
 WORKERS ?= 2
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
-INSTALL := $(PIP) install --progress-bar off --require-hashes --only-binary :all:
 UV ?= uv
 COMPILE := $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command "make lock" --quiet --upgrade
@@ -42,7 +40,7 @@ check: .venv/ready-dev ## format, lint, types, layering
 mutants: .venv/ready-dev ## break each invariant on purpose: a test must turn red
 	$(BIN)/python -m tests.mutants $(ARGS)
 
-bench: .venv/ready-dev ## what one approval costs, against a hand-written floor
+bench: .venv/ready-dev ## what one approval costs, against a hand-written floor; how soon work and demo begin
 	$(BIN)/python -m tests.bench $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
@@ -54,25 +52,15 @@ clean: ## remove .venv and everything that was built or cached
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -type d -name __pycache__ -prune -exec rm -rf {} +
 
-# The stamps: a step runs again only when what it read has changed.
-.venv/made:
-	@sh ./.ci/make-venv >&2
+# The stamps: a step runs again only when what it read has changed, or when .venv can no longer be used.
+.PHONY: stale
+STALE := $(shell sh ./.ci/set-up check)
 
-.venv/ready: requirements.lock pyproject.toml | .venv/made
-	@echo "Installing what vistobueno needs into .venv (once; a minute or two) ..." >&2
-	@$(INSTALL) --requirement requirements.lock >&2
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable . >&2
-	@touch .venv/ready
-	@echo "Ready." >&2
+.venv/ready: requirements.lock pyproject.toml $(STALE)
+	@sh ./.ci/set-up demo
 
-.venv/ready-dev: requirements-dev.lock .venv/ready | .venv/made
-	@echo "Installing what the tests and checks need into .venv (once) ..." >&2
-	@$(INSTALL) --requirement requirements-dev.lock >&2
-	@touch .venv/ready-dev
-	@echo "Ready." >&2
+.venv/ready-dev: requirements-dev.lock .venv/ready $(STALE)
+	@sh ./.ci/set-up tests
 
-.venv/ready-browser: requirements-browser.lock .venv/ready-dev
-	@echo "Installing what plays the page in a browser into .venv (once) ..." >&2
-	@$(INSTALL) --requirement requirements-browser.lock >&2
-	@touch .venv/ready-browser
-	@echo "Ready." >&2
+.venv/ready-browser: requirements-browser.lock .venv/ready-dev $(STALE)
+	@sh ./.ci/set-up browser

@@ -1,17 +1,22 @@
 """Running the wired app as a process: a socket, a worker, and a clean end on SIGTERM or Ctrl-C."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import structlog
 import uvicorn
-from fastapi import FastAPI
 
-from bot.app import App
+if TYPE_CHECKING:  # what the app is made of takes a second to load, and the demo serves without it
+    from starlette.types import ASGIApp
+
+    from bot.app import App
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +77,7 @@ async def run(
 
 
 async def serve(
-    http: FastAPI, listening: socket.socket, stop: asyncio.Event, announce: Announce = _nothing
+    http: ASGIApp, listening: socket.socket, stop: asyncio.Event, announce: Announce = _nothing
 ) -> None:
     """Serve an HTTP app until `stop` is set; then no new connection, and a few seconds for open ones."""
     config = uvicorn.Config(
@@ -92,7 +97,7 @@ async def serve(
 
 
 async def _serve(
-    app: App, http: FastAPI, listening: socket.socket, stop: asyncio.Event, announce: Announce
+    app: App, http: ASGIApp, listening: socket.socket, stop: asyncio.Event, announce: Announce
 ) -> None:
     async with asyncio.TaskGroup() as inlets:
         inlets.create_task(serve(http, listening, stop, announce))

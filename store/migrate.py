@@ -1,16 +1,19 @@
 """Runs the Alembic migrations from inside the package, one process at a time."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from threading import Lock
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy.engine import URL
 
 from store.embedded import default_folder
 from store.errors import NotMigrated, refuse_old_server
+
+if TYPE_CHECKING:  # loaded when there is something to migrate: it takes as long as starting a server
+    from alembic.config import Config
 
 FOLDER = Path(__file__).parent / "migrations"
 HEAD = "0003"
@@ -21,6 +24,8 @@ _LOCK = 7_303_014_001  # an advisory lock: migrations of one database wait for e
 
 def config(connection: sa.Connection | None = None) -> Config:
     """Alembic's settings, without an ini file; `connection` is the one it runs on."""
+    from alembic.config import Config
+
     settings = Config()
     settings.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     settings.attributes["connection"] = connection
@@ -53,9 +58,23 @@ def upgrade(url: URL) -> None:
         connection.commit()
         # held until its connection is closed, whatever became of the migration's
         holder.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
-        found = MigrationContext.configure(connection).get_current_revision()
+        found = _version(connection)
         if found is not None and not OLDEST <= found <= HEAD:
             raise wrong_version(found)
         connection.commit()
-        command.upgrade(config(connection), "head")
-        connection.commit()
+        if found != HEAD:
+            _upgrade(connection)
+
+
+def _version(connection: sa.Connection) -> str | None:
+    """What Alembic has noted; None for a database that it has not seen."""
+    if connection.execute(sa.text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
+        return None
+    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    from alembic import command
+
+    command.upgrade(config(connection), "head")
+    connection.commit()

@@ -52,6 +52,13 @@ def preview(
         ),
     ] = None,
     as_json: JsonOption = False,
+    on_page: Annotated[
+        bool,
+        typer.Option("--open", help="Show the card on the page of a local Slack too, until Ctrl-C."),
+    ] = False,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="With --open: port of that page; 0: any free one.")
+    ] = 0,
 ) -> None:
     """Show what the approvers would see if the agent called TOOL with this input now.
 
@@ -59,8 +66,13 @@ def preview(
     would happen: run, ask or refuse. Nothing is executed, recorded or posted. It uses the database that
     DATABASE_URL names, like that of a running `vistobueno demo`, else the one that `vistobueno dev` made.
 
+    With --open the card is also shown where people would see it, on the page of a local Slack: its buttons
+    answer that nothing was decided.
+
     Example: `vistobueno preview send_email --input @mail.json --as U0LEO`
     """
+    if as_json and on_page:
+        raise typer.BadParameter("--json is for programs and --open for people: give one of them")
     expect_user("--as", user)
     settings = read_settings(quiet=True)
     tools = load_tools(settings.tools)
@@ -72,7 +84,10 @@ def preview(
     if user is not None:
         requester = Actor("person", None, user, user)
     found = complete(foresee(settings, tools[tool], raw, requester))
-    return print_json(_as_json(found)) if as_json else _print(found)
+    if as_json:
+        return print_json(_as_json(found))
+    _print(found)
+    return _open(found, port) if on_page else None
 
 
 # ---- for people
@@ -91,6 +106,21 @@ def _print(found: Foreseen) -> None:
             f"warning: {asked.rule.quorum} must approve, and too few may decide what "
             f"{found.requester.name} asks for: name more approvers in {found.policy.file}"
         )
+
+
+def _open(found: Foreseen, port: int) -> None:
+    from bot.demo.showing import open_browser, show  # the local Slack, which only this needs
+
+    asked, shown = found.asked, found.shown
+    if asked is None or shown is None:
+        raise CommandFailed("There is no card to open: nobody would be asked.")
+
+    def opened(url: str) -> None:
+        typer.echo(f"\nOpen {url}")
+        typer.echo("to see the card in a local Slack; its buttons decide nothing. Ctrl-C ends it.")
+        open_browser(url)
+
+    complete(show(shown, found.deciders(asked.rule.approvers), port=port, opened=opened))
 
 
 def _say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The commands that run: dev, web, worker; and migrate and demo."""
+"""The commands that run: dev, web, worker; and migrate."""
 
 import os
 import socket
@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from bot.app import build
-from bot.commands.output import RUNNING, TRYING, complete, read_settings
+from bot.commands.output import RUNNING, complete, read_settings
 from bot.commands.start import start
 from bot.databases import own_or_named
-from bot.demo.command import demo
 from bot.process import Announce, listen, run
 from bot.settings import DEFAULT_PORT, Settings
 from store.engine import migrate as migrate_database
@@ -21,7 +20,6 @@ LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes t
 
 def register(cli: typer.Typer) -> None:
     """Add the commands to `vistobueno`."""
-    cli.command(rich_help_panel=TRYING)(demo)
     for command in (dev, migrate, web, worker, start):
         cli.command(rich_help_panel=RUNNING)(command)
 

@@ -1,6 +1,7 @@
 """The command with all its sub-commands, and one line with what to do when one of them fails."""
 
 import errno
+import importlib
 import os
 import sys
 from typing import NoReturn
@@ -9,7 +10,6 @@ import typer
 
 from agent.policy import PolicyError
 from agent.toolbox import ToolsError
-from bot.commands import approvals, audit, doctor, policy, preview, processes, runs
 from bot.commands.output import CommandFailed
 from bot.demo.errors import DemoFailed
 from bot.process import PortTaken, WorkerEnded
@@ -32,6 +32,18 @@ FOR_PEOPLE = (
     WorkerEnded,
 )
 
+MODULES = {
+    "bot.demo.command": ("demo",),
+    "bot.commands.processes": ("dev", "migrate", "web", "worker", "start"),
+    "bot.commands.preview": ("preview",),
+    "bot.commands.policy": ("policy",),
+    "bot.commands.doctor": ("doctor",),
+    "bot.commands.runs": ("runs",),
+    "bot.commands.approvals": ("approvals",),
+    "bot.commands.audit": ("audit",),
+}
+"""What each module registers. One of them is loaded for a command, because all take longer than most need."""
+
 HELP = """vistobueno lets an AI agent do real work and stop before the part that cannot be undone.
 
 A person decides in Slack; then it runs once. `vistobueno demo` shows it on this machine: no account, no key.
@@ -41,8 +53,8 @@ wrong usage exits 2. All settings are variables of the environment: the file .en
 """
 
 
-def make_cli() -> typer.Typer:
-    """The command with all its sub-commands."""
+def make_cli(named: str = "") -> typer.Typer:
+    """The command with all its sub-commands, or with those of the module that has the one that is named."""
     cli = typer.Typer(
         help=HELP,
         no_args_is_help=True,
@@ -50,9 +62,16 @@ def make_cli() -> typer.Typer:
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
     )
-    for noun in (processes, preview, policy, doctor, runs, approvals, audit):
-        noun.register(cli)
+    some = [module for module, names in MODULES.items() if named in names]
+    for module in some or MODULES:
+        importlib.import_module(module).register(cli)
+    if some:
+        cli.callback()(_group)  # so that a command keeps its name where it is the only one
     return cli
+
+
+def _group() -> None:
+    """Do nothing: the sub-command does."""
 
 
 def run() -> NoReturn:
@@ -60,7 +79,7 @@ def run() -> NoReturn:
     try:
         _refuse_closed_output()
         _refuse_what_is_no_text(sys.argv)
-        make_cli()(prog_name="vistobueno")
+        make_cli(*sys.argv[1:2])(prog_name="vistobueno")
     except FOR_PEOPLE as error:
         _fail(error)
     except BaseExceptionGroup as group:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from bot.commands.output import complete, read_settings
+from bot.commands.output import TRYING, complete, read_settings
 from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper, kept_running
 from bot.demo.play import play
@@ -21,6 +21,11 @@ from bot.settings import Settings
 from store.engine import Database
 
 REFUND_SECONDS = 0.1  # of each: so that people see it count
+
+
+def register(cli: typer.Typer) -> None:
+    """Add the command to `vistobueno`."""
+    cli.command(rich_help_panel=TRYING)(demo)
 
 
 def demo(

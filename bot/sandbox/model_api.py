@@ -8,8 +8,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 AnswerRequest = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """The JSON of a Messages request to the JSON of its response."""
@@ -38,15 +40,13 @@ class Fault(Protocol):
 
 def create_model_api(
     answer: AnswerRequest, *, faults: tuple[type[Exception], ...], api_key: str | None = None
-) -> FastAPI:
+) -> Starlette:
     """An app with POST /v1/messages that answers with `answer`, and /v1/messages/count_tokens.
 
     Exceptions of the types in `faults` have the shape of Fault; they become the provider's error with
     their status (500 if None) and Retry-After in seconds. Any key is taken unless `api_key` names one.
     """
-    app = FastAPI(openapi_url=None)
 
-    @app.post("/v1/messages")
     async def create_message(request: Request) -> JSONResponse:
         asked = await _asked(request, api_key)
         if isinstance(asked, JSONResponse):
@@ -57,7 +57,6 @@ def create_model_api(
             fault = cast(Fault, error)
             return error_response(fault.status or 500, fault.message, getattr(error, "retry_after", None))
 
-    @app.post("/v1/messages/count_tokens")
     async def count_tokens(request: Request) -> JSONResponse:
         asked = await _asked(request, api_key)
         if isinstance(asked, JSONResponse):
@@ -65,11 +64,16 @@ def create_model_api(
         # about four letters each: no more than an estimate, as the provider's own
         return JSONResponse({"input_tokens": len(json.dumps(asked)) // 4}, headers=_request_id())
 
-    @app.exception_handler(HTTPStatus.NOT_FOUND)
     async def not_found(request: Request, _: Exception) -> JSONResponse:
         return error_response(HTTPStatus.NOT_FOUND, f"Not found: {request.url.path}")
 
-    return app
+    return Starlette(
+        routes=[
+            Route("/v1/messages", create_message, methods=["POST"]),
+            Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
+        ],
+        exception_handlers={HTTPStatus.NOT_FOUND: not_found},
+    )
 
 
 def error_response(status: int, message: str, retry_after: float | None = None) -> JSONResponse:

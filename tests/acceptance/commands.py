@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
+from bot.commands.root import MODULES
+
 ROOT = Path(__file__).parents[2]
 SECONDS = 60.0
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "s"}
@@ -52,7 +54,7 @@ def vistobueno(*words: str, folder: str = str(ROOT), **variables: str) -> Ended:
     The process is forked from one that has loaded what the command is made of, which takes seconds.
     """
     forks = multiprocessing.get_context("forkserver")
-    forks.set_forkserver_preload(["bot.commands.root", "tests.acceptance.commands"])
+    forks.set_forkserver_preload([*MODULES, "tests.acceptance.commands"])
     with tempfile.TemporaryDirectory() as said:
         return _ended(forks, Path(said), words, folder, clean(variables))
 

@@ -1,25 +1,33 @@
 """`vistobueno preview`: what people would see, measured in the real shop, and nothing is left behind."""
 
+import asyncio
 import json
 import re
+import signal
 import subprocess
 import time
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import aiohttp
 import psycopg
 import pytest
 
 from agent.tools.shop.seed import create_shop
 from bot.aligned import columns
+from bot.demo import showing
+from bot.sandbox import Sandbox
 from store import approvals
 from store.engine import Database as Store
-from tests.acceptance.commands import COMMAND, NOWHERE, ROOT, Ended, answered, clean, vistobueno
+from tests.acceptance.commands import COMMAND, NOWHERE, ROOT, SECONDS, Ended, answered, clean, vistobueno
 from tests.acceptance.contents import contents
 from tests.acceptance.scripts import ONLY_ASK
 from tests.acceptance.stage import staged
 from tests.databases import Database
+from tests.sandbox.browsing import Browser
 
 CARD = """\
 refund_payments would ask first. This is the card:
@@ -176,6 +184,91 @@ def test_who_asks_does_not_decide_and_the_lack_of_others_is_said(shop: Database)
     assert "who decides   support_lead: nobody\n" in ended.out
     assert "not           U0MARTA, who asks for it (four_eyes)\n" in ended.out
     assert "warning: 1 must approve, and too few may decide what U0MARTA asks for" in ended.out
+
+
+# --- on the page of a local Slack
+
+
+@pytest.fixture
+async def page(shop: Database) -> AsyncIterator[tuple[Browser, str, asyncio.subprocess.Process]]:
+    """A browser, the address that `preview --open` of 38 refunds prints, and its process."""
+    words = ["preview", "refund_payments", "--input", refund(shop), "--as", "U0LEO", "--open"]
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, *words),
+        cwd=ROOT,
+        env=clean({"DATABASE_URL": shop.url}),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(SECONDS):
+            said = b""
+            while b"Open http" not in said:
+                said = await process.stdout.readline()
+                assert said, "it ended"
+        base, _, address = said.decode().split()[1].partition("/?")
+        async with aiohttp.ClientSession() as http:
+            yield Browser(cast(Sandbox, SimpleNamespace(base_url=base)), http), f"/?{address}", process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_the_card_is_shown_to_who_may_decide_on_the_page_of_a_local_slack(
+    shop: Database, page: tuple[Browser, str, asyncio.subprocess.Process]
+) -> None:
+    browser, address, process = page
+    before = contents(shop)
+    seen = await browser.get(address)
+    assert "as Marta, Support lead" in seen.text
+    assert "This is only a preview: nobody has asked for it, and nothing is recorded." in seen.text
+    assert "Refund 38 payments · €4,120.00" in seen.text
+    assert [label for label in seen.labels_of_buttons if label in {"Approve", "Edit", "Reject"}] == [
+        "Approve",
+        "Edit",
+        "Reject",
+    ]
+    assert contents(shop) == before
+    process.send_signal(signal.SIGINT)
+    assert await asyncio.wait_for(process.wait(), SECONDS) == 0
+
+
+async def test_a_button_of_a_previewed_card_says_that_nothing_was_decided(
+    shop: Database, page: tuple[Browser, str, asyncio.subprocess.Process]
+) -> None:
+    browser, address, _ = page
+    before = contents(shop)
+    for label in ("Approve", "Edit", "Reject"):
+        pressed = await browser.press(await browser.get(address), label)
+        assert "This is only a preview: nothing was decided, and nothing runs." in pressed.text
+        await browser.press(pressed, "Dismiss")
+    assert contents(shop) == before
+
+
+def test_without_a_card_there_is_nothing_to_open(shop: Database) -> None:
+    ended = preview(shop, "refund_payments", refund(shop, "refunded"), "--open")
+    assert ended.sentence == "There is no card to open: nobody would be asked."
+    assert " ".join(ended.out.split()).startswith("refund_payments would be refused")
+
+
+def test_a_page_is_not_for_programs() -> None:
+    assert vistobueno("preview", "send_email", "--input", "{}", "--json", "--open").code == 2
+
+
+@pytest.mark.parametrize(("variables", "opens"), [({}, False), ({"DISPLAY": ":0"}, True)])
+def test_a_browser_is_opened_only_where_there_is_a_screen(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], opens: bool
+) -> None:
+    urls: list[str] = []
+    monkeypatch.setattr(showing.webbrowser, "open", urls.append)
+    monkeypatch.setattr(showing.sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    showing.open_browser("http://127.0.0.1:1/")
+    assert urls == (["http://127.0.0.1:1/"] if opens else [])
 
 
 # --- what cannot be previewed

@@ -1,1 +1,1 @@
-"""What one approval costs, and how soon work begins after a decision: `python -m tests.bench`."""
+"""What one approval costs, how soon work begins, how soon the demo opens: `python -m tests.bench`."""

@@ -205,38 +205,5 @@ def test_make_demo_leaves_the_standard_output_to_the_demo(tmp_path: Path) -> Non
     demo = tmp_path / ".venv" / "bin" / "vistobueno"
     demo.write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
     demo.chmod(0o755)
-    for stamp in ("made", "ready"):
-        (tmp_path / ".venv" / stamp).touch()
+    (tmp_path / ".venv" / "ready").touch()
     assert make("demo", "ARGS=--play --json", folder=tmp_path) == "demo --play --json\n"
-
-
-def make_venv(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
-    """The script that makes .venv, run in an empty folder with a PATH of the test's own."""
-    command = ["/bin/sh", str(ROOT / ".ci" / "make-venv")]
-    return subprocess.run(
-        command, cwd=folder, env={"PATH": path}, capture_output=True, text=True, check=False
-    )
-
-
-def test_without_a_new_enough_python_one_sentence_says_so(tmp_path: Path) -> None:
-    old = tmp_path / "python3"
-    old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    old.chmod(0o755)
-    made = make_venv(tmp_path, str(tmp_path))
-    assert made.returncode == 1
-    assert made.stderr.splitlines() == [
-        "Python 3.11 or newer is needed and was not found on PATH: install it and run make again."
-    ]
-
-
-def test_a_python_without_venv_gets_the_name_of_debians_package(tmp_path: Path) -> None:
-    stripped = tmp_path / "python3"
-    stripped.write_text(
-        '#!/bin/sh\ncase "$*" in *ensurepip*) exit 1;; -V) echo Python 3.11.2;; esac\n', encoding="utf-8"
-    )
-    stripped.chmod(0o755)
-    made = make_venv(tmp_path, str(tmp_path))
-    assert made.returncode == 1
-    assert made.stderr.startswith("Python 3.11.2 is here without its venv module: install that")
-    assert "apt install python3-venv" in made.stderr
-    assert not (tmp_path / ".venv").exists()

@@ -6,7 +6,7 @@ import pytest
 import typer
 
 from bot.commands.output import LOOKING, RUNNING, TRYING
-from bot.commands.root import make_cli
+from bot.commands.root import MODULES, make_cli
 
 ACTING = {"demo", "dev", "web", "worker", "migrate", "start", "runs cancel", "runs retry"}
 """All other commands only read, so a program can read what they say."""
@@ -51,3 +51,18 @@ def test_commands_stand_in_the_order_of_somebody_new() -> None:
         panels.setdefault(str(getattr(command, "rich_help_panel", None)), []).append(name)
     assert list(panels) == [TRYING, RUNNING, LOOKING]
     assert panels[TRYING][:2] == ["demo", "preview"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_for_a_command_the_module_is_loaded_that_has_it_with_all_that_it_has(module: str) -> None:
+    for name in MODULES[module]:
+        made = typer.main.get_command(make_cli(name))
+        assert isinstance(made, typer.core.TyperGroup)
+        assert tuple(made.commands) == MODULES[module]
+
+
+@pytest.mark.parametrize("word", ["", "--help", "nonsense"])
+def test_without_the_name_of_a_command_all_are_loaded(word: str) -> None:
+    made = typer.main.get_command(make_cli(word))
+    assert isinstance(made, typer.core.TyperGroup)
+    assert sorted(made.commands) == sorted(name for names in MODULES.values() for name in names)
