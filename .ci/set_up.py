@@ -183,6 +183,7 @@ class Install:
         self._total = len(re.findall(r"^[\w.-]+(?:\[[\w,-]+\])?==", lock.read_text(), re.MULTILINE))
         self._found: set[str] = set()
         self._to_write = 0
+        self._retried = False
         self._there = self._there_before = 0
         self.said: list[str] = []
 
@@ -203,8 +204,9 @@ class Install:
             self._total -= 1
         elif line.startswith("Installing collected packages"):
             self._begin_writing(line.count(",") + 1)
-        elif "Retrying (" in line:
-            self._screen.say("  The network does not answer: trying again ...")
+        elif "Retrying (" in line and not self._retried:
+            self._retried = True
+            self._screen.say("  The network does not answer: pip tries again for a while ...")
         elif match := FETCHED.match(line):
             self._screen.count(len(self._found), self._total, f": {match[1]} {match[2]}, {match[3]}")
         elif match := FOUND.match(line):
