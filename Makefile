@@ -1,21 +1,22 @@
 # Two commands are enough on a machine with Python 3.11 or newer and make: `make demo` and `make test`.
-# Everything is installed into .venv, at the versions of the two lock files, checked by their hashes.
+# Everything is installed into .venv, at the versions of the lock files, checked by their hashes.
 # What setting up says goes to stderr, so that the standard output is the command's own.
 
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check mutants bench lock clean
+.PHONY: help setup demo test screenshots check mutants bench lock clean
 
 BIN := .venv/bin
 ARGS ?=
 WORKERS ?= 2
 UV ?= uv
-COMPILE := $(UV) pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url \
-	--python-version 3.11 --extra embedded --custom-compile-command "make lock" --quiet
+COMPILE := $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	--custom-compile-command "make lock" --quiet --upgrade
+WITH_PROJECT := pyproject.toml --extra embedded
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/ready ## what demo and test need first (a .venv with locked versions)
 	@echo "Set up; now: make demo" >&2
@@ -25,6 +26,10 @@ demo: .venv/ready ## database, app and a local Slack to click in; prints one URL
 
 test: .venv/ready-dev ## every test (ARGS="-k name" for some)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+screenshots: .venv/ready-browser ## live the story in Debian's chromium, and take the pictures of docs/ anew
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/browser
+	@$(BIN)/python -m tests.browser.pictures >&2
 
 check: .venv/ready-dev ## format, lint, types, layering
 	$(BIN)/ruff format --check .
@@ -39,8 +44,9 @@ bench: .venv/ready-dev ## what one approval costs, against a hand-written floor;
 	$(BIN)/python -m tests.bench $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
-	$(COMPILE) --upgrade --group build --output-file requirements.lock
-	$(COMPILE) --upgrade --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) $(WITH_PROJECT) --group build --output-file requirements.lock
+	$(COMPILE) $(WITH_PROJECT) --group dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(COMPILE) --group browser --constraint requirements-dev.lock --output-file requirements-browser.lock
 
 clean: ## remove .venv and everything that was built or cached
 	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -55,3 +61,6 @@ STALE := $(shell sh ./.ci/set-up check)
 
 .venv/ready-dev: requirements-dev.lock .venv/ready $(STALE)
 	@sh ./.ci/set-up tests
+
+.venv/ready-browser: requirements-browser.lock .venv/ready-dev $(STALE)
+	@sh ./.ci/set-up browser

@@ -1,6 +1,6 @@
-"""Makes .venv and installs what a lock file names, saying how far it is: `python .ci/set_up.py demo|tests`.
+"""Makes .venv and installs what a lock file names, saying how far it is: `python .ci/set_up.py GOAL`.
 
-Only the standard library. Two of these in one folder wait for each other. While packages are written the file
+The goals are demo, tests and browser. Only the standard library. Two of these in one folder wait for each other. While packages are written the file
 `.venv/unfinished` is there: the next start that finds it makes .venv anew.
 """
 
@@ -82,7 +82,14 @@ TESTS = Goal(
     VENV / "ready-dev",
     (Path("requirements-dev.lock"), DEMO.stamp),
 )
-GOALS = {"demo": DEMO, "tests": TESTS}
+BROWSER = Goal(
+    "what plays the page in a browser",
+    Path("requirements-browser.lock"),
+    "140 MB more",
+    VENV / "ready-browser",
+    (Path("requirements-browser.lock"), TESTS.stamp),
+)
+GOALS = {"demo": DEMO, "tests": TESTS, "browser": BROWSER}
 
 
 class Screen:

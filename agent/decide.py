@@ -9,7 +9,7 @@ from agent import results
 from agent.house import House
 from agent.policy import Person, acting_role, may_decide, same_person, votes_after
 from store import approvals, audit
-from store.records import Actor, Approval, Draft, Verdict
+from store.records import Actor, Approval, Draft, Measured, Verdict
 from store.transitions import ApprovalStatus
 
 RefusalKind = Literal[
@@ -168,7 +168,8 @@ async def confirm_draft(
 ) -> Recorded | Refused:
     """Make a previewed edit count: the draft becomes the next revision, with the editor's vote.
 
-    An edit that changes nothing is an approval.
+    An edit after which all that is shown is the same is an approval. If only the world has changed since the
+    card was made, it is a revision all the same: what its author saw is what counts.
     """
     while True:
         draft = await approvals.read_draft(house.db, draft_id)
@@ -180,7 +181,7 @@ async def confirm_draft(
             kind = "draft_outdated"
         if approval is None or kind is not None:
             return await _refuse(house, draft.approval_id, approval, person, "edit", kind or "unknown")
-        if draft.content.input_hash == approval.shown.input_hash:
+        if _looks_the_same(draft.content, approval.shown):
             return await decide(house, approval.id, approval.revision, person, "approve", note)
         votes, missing = votes_after(approval, person, "edit", _now(approval))
         actor = person.actor(acting_role(approval.rule, person))
@@ -194,6 +195,14 @@ async def confirm_draft(
 async def read_draft(house: House, draft_id: str) -> Draft | None:
     """The draft, or None."""
     return await approvals.read_draft(house.db, draft_id)
+
+
+def _looks_the_same(one: Measured, other: Measured) -> bool:
+    return (one.input_hash, one.preview_hash, one.schema_hash) == (
+        other.input_hash,
+        other.preview_hash,
+        other.schema_hash,
+    )
 
 
 def _now(approval: Approval) -> str:

@@ -8,7 +8,7 @@ from agent.decide import Refused, look
 from agent.house import House
 from agent.measure import CannotMeasure, validated, weigh
 from agent.policy import Person, acting_role
-from agent.schema import InvalidInput, input_json
+from agent.schema import InvalidInput
 from agent.verdict import Verdict
 from store import approvals, runs
 from store.records import Approval, Draft
@@ -44,11 +44,12 @@ async def check_edit(house: House, approval: Approval, raw: Mapping[str, Any]) -
     if tool is None:
         return BadInput((("", "This tool does not exist any more."),))
     try:
-        return dict(input_json(await validated(house, tool, dict(raw))))
+        _, kept = await validated(house, tool, dict(raw))
     except InvalidInput as error:
         return BadInput(tuple(error.fields))
     except CannotMeasure as error:
         return BadInput((("", error.message),))
+    return dict(kept)
 
 
 async def draft_edit(

@@ -11,9 +11,11 @@ from agent.canonical import digest
 from agent.house import House
 from agent.leases import Leases
 from agent.measure import CannotMeasure, context, validated
+from agent.progress import Count
 from agent.recheck import Stale, recheck, recheck_in, shown_of
-from agent.results import Result, kept_output
-from agent.schema import InvalidInput, input_json, schema_hash
+from agent.result_form import is_json, kept_output, unreadable
+from agent.results import Result
+from agent.schema import InvalidInput, schema_hash
 from agent.tool import Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
 from store import calls, runs
@@ -103,17 +105,19 @@ class Execution:
         if tool is None or schema_hash(tool) != self.shown.schema_hash:
             return None
         try:
-            input = await validated(self.house, tool, self.shown.input)
+            input, kept = await validated(self.house, tool, self.shown.input)
         except (InvalidInput, CannotMeasure):
             return None
-        return input if digest(input_json(input)) == self.shown.input_hash else None
+        return input if digest(kept) == self.shown.input_hash else None
 
     async def _run(self, tool: Tool, input: BaseModel, key: str) -> Ended | None:
-        ctx = context(tool, self.claimed.run, key=key, attempt=self.attempts)
+        count = Count()
+        ctx = context(tool, self.claimed.run, key=key, attempt=self.attempts, count=count)
         try:
-            output = await self.house.user_code.run(
-                tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
-            )
+            with self.house.progress.counting(self.call.run_id, count):
+                output = await self.house.user_code.run(
+                    tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
+                )
         except ToolError as error:
             if self.attempts > 1 and not error.done and not self._is_read_only():
                 # it speaks of this attempt; an earlier one may have gone through
@@ -125,17 +129,27 @@ class Execution:
             return await self.broke_off(tool, f"{error}.")
         except Exception as error:  # user code may raise anything: nobody knows what happened
             return await self.broke_off(tool, f"{tool.name} broke off: {type(error).__name__}: {error}")
-        return await self.done(output)
+        return await self.done(await self._kept(tool, output))
 
-    async def done(self, output: object) -> Ended | None:
-        """It ran."""
-        kept = kept_output(output)
+    async def _kept(self, tool: Tool, output: object) -> Json:
+        if is_json(output):
+            return kept_output(output)
+        try:
+            kept: Json = await self.house.user_code.run(
+                tool.name, kept_output, output, timeout=tool.timeout_seconds
+            )
+        except UserCodeTimeout as error:
+            return unreadable(str(error))
+        return kept
+
+    async def done(self, kept: Json) -> Ended | None:
+        """It ran, and this is kept of what it returned."""
         outcome = {"kind": "executed", "text": None, "output": kept, "done": None, "seconds": self._seconds()}
         notices = [] if self.approval or self._is_read_only() else [self._call_ran()]
         return await calls.finish_done(
             self.house.db,
             self.claimed,
-            **self._ending(self._executed(output), outcome, output=kept, notices=notices),
+            **self._ending(self._executed(kept), outcome, output=kept, notices=notices),
         )
 
     async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
@@ -192,11 +206,11 @@ class Execution:
             "lease": self.leases.seconds,
         }
 
-    def _executed(self, output: object) -> Result:
+    def _executed(self, output: Json) -> Result:
         approval = self.approval
         if approval is None:
             return results.allowed(self.call.tool, output, items=self.shown.items)
-        edited = approval.revision > 1
+        edited = digest(approval.original_input) != self.shown.input_hash
         return results.executed(
             self.call.tool,
             output,

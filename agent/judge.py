@@ -3,6 +3,7 @@
 from typing import Any
 
 from agent.facts import Facts
+from agent.legible import error_text
 from agent.tool import Risk, Tool
 from agent.verdict import Rule, Verdict, strictest
 
@@ -25,7 +26,7 @@ def _hear(tool: Tool, rule: Rule, input: Any, facts: Facts) -> tuple[Verdict, st
     try:
         verdict = rule.opinion(input, facts)
     except Exception as error:  # user code may raise anything, and whatever it is, a person is asked
-        return Verdict.ASK, f"a rule of {tool.name} could not be applied ({type(error).__name__}: {error})"
+        return Verdict.ASK, f"a rule of {tool.name} could not be applied ({error_text(error)})"
     if verdict is None:
         return None
     if verdict is not rule.hit:

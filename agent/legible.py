@@ -40,6 +40,14 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + ELLIPSIS
 
 
+def error_text(error: BaseException) -> str:
+    """Give "Type: words" for an exception of user code, whose words are user code too and may raise."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except BaseException:
+        return f"{type(error).__name__}, whose words cannot be read"
+
+
 def all_visible(value: Json) -> Json:
     """Give a JSON value with every text and key of it made visible, none of them cut."""
     match value:

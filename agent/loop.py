@@ -69,6 +69,7 @@ async def _take_turn(house: House, thread: Thread) -> Outcome | None:
     exhausted = thread.run.steps >= house.policy.agent.max_steps or _spent(house, thread.run)
     closing = exhausted or thread.lost_track
     content = thread.untold
+    house.progress.moved(thread.run.id)
     if closing or not content:
         words = CLOSING if exhausted else LOST_TRACK if closing else "Please go on."
         content = [*content, {"type": "text", "text": words}]

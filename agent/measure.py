@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
 from pydantic import BaseModel
 
+from agent.canonical import Json
 from agent.facts import Facts
 from agent.house import House
 from agent.judge import judge
 from agent.preview import freeze
+from agent.progress import Count
 from agent.sample import Preview
-from agent.schema import InvalidInput, validate
+from agent.schema import InvalidInput, input_json, validate
 from agent.tool import Context, Tool, ToolError
 from agent.usercode import KeyStillRunning, UserCodeTimeout
 from agent.verdict import Verdict
@@ -40,7 +43,9 @@ class Weighed:
     input: BaseModel
 
 
-def context(tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0) -> Context:
+def context(
+    tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0, count: Count | None = None
+) -> Context:
     """What a tool's functions are told of the call."""
     log = structlog.get_logger("tool").bind(tool=tool.name, run=run.id)
     return Context(
@@ -49,15 +54,21 @@ def context(tool: Tool, run: Run, *, key: str | None = None, attempt: int = 0) -
         log=log,
         idempotency_key=key,
         attempt=attempt,
+        count=count,
     )
 
 
-async def validated(house: House, tool: Tool, raw: object) -> BaseModel:
-    """The input as the tool's schema reads it; raises InvalidInput or CannotMeasure."""
-    input: BaseModel = await _call(
-        house, tool, validate, tool, raw, seconds=VALIDATION_SECONDS, passing=InvalidInput
+async def validated(house: House, tool: Tool, raw: object) -> tuple[BaseModel, dict[str, Json]]:
+    """The input as the tool's schema reads it, and as it is kept; raises InvalidInput or CannotMeasure."""
+    read: tuple[BaseModel, dict[str, Json]] = await _call(
+        house, tool, _validated, tool, raw, seconds=VALIDATION_SECONDS, passing=InvalidInput
     )
-    return input
+    return read
+
+
+def _validated(tool: Tool, raw: object) -> tuple[BaseModel, dict[str, Json]]:
+    input = validate(tool, raw)
+    return input, input_json(input)
 
 
 async def weigh(
@@ -75,7 +86,7 @@ async def weigh(
     what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields), or CannotMeasure
     (a sentence).
     """
-    input = await validated(house, tool, raw)
+    input, _ = await validated(house, tool, raw)
     ctx = context(tool, run)
     facts = await _facts(house, tool, input, ctx)
     verdict, why = await _call(house, tool, judge, tool, input, facts)
@@ -86,7 +97,8 @@ async def weigh(
         precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
     if tool.preview is not None and not (again or forbidden):
         preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
-    return Weighed(verdict, why, _freeze(tool, input, facts, preview, precondition, replaced), input)
+    frozen = await _frozen(house, tool, input, facts, preview, precondition, replaced)
+    return Weighed(verdict, why, frozen, input)
 
 
 async def _facts(house: House, tool: Tool, input: BaseModel, ctx: Context) -> Facts:
@@ -106,7 +118,8 @@ async def _made(house: House, tool: Tool, function: Callable[..., Any], *args: A
     return made
 
 
-def _freeze(
+async def _frozen(
+    house: House,
     tool: Tool,
     input: BaseModel,
     facts: Facts,
@@ -114,8 +127,11 @@ def _freeze(
     precondition: Mapping[str, Any],
     replaced: Iterable[str] | None,
 ) -> Measured:
+    work = partial(freeze, tool, input, facts, preview, precondition, replaced=replaced)
     try:
-        return freeze(tool, input, facts, preview, precondition, replaced=replaced)
+        # the JSON of what was measured is made by user code where it is no plain value
+        measured: Measured = await _call(house, tool, work, passing=(TypeError, ValueError))
+        return measured
     except (TypeError, ValueError) as error:
         raise CannotMeasure(
             f"{tool.name}: what it measured cannot be kept: {error}", by_tool=False
@@ -128,7 +144,7 @@ async def _call(
     function: Callable[..., Any],
     *args: Any,
     seconds: float | None = None,
-    passing: type[Exception] | tuple[()] = (),
+    passing: type[Exception] | tuple[type[Exception], ...] = (),
 ) -> Any:
     try:
         return await house.user_code.run(tool.name, function, *args, timeout=seconds or tool.timeout_seconds)

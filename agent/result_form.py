@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.canonical import Json, plain
-from agent.legible import cut, line, storable
+from agent.legible import cut, error_text, line, storable
 from agent.result_block import shorten
 from store.records import Actor
 
@@ -13,6 +13,7 @@ NAME_LIMIT = 80
 REASON_LIMIT = 3000  # https://docs.slack.dev/reference/block-kit/block-elements/plain-text-input-element
 ERROR_LIMIT = 4000
 OUTPUT_LIMIT = 1_000_000  # bytes: what is kept of what a tool returned
+PLAIN_PARTS = 10_000  # values in one another: more take a while, wherever they are read
 _SLACK_ID = re.compile(r"(?=.*[0-9])[UW][A-Z0-9]{6,}")
 _NAMELESS = {"person": "a person", "operator": "the operator", "policy": "the policy"}
 
@@ -30,13 +31,33 @@ class Result:
 
 
 def kept_output(output: object) -> Json:
-    """Give what a tool returned as JSON that can be stored; it never raises, for the effect has happened."""
+    """Give what a tool returned as JSON that can be stored; it never raises, for the effect has happened.
+
+    The JSON of what is not `is_json` is made by user code: run this where user code runs.
+    """
     try:
-        value = storable(plain(output))
-    except Exception as error:  # a value's own code makes its JSON and may raise anything
-        why = line(f"{type(error).__name__}: {error}", 300)
-        return {"unreadable": f"The call ran, but what it returned cannot be kept ({why})."}
-    return shorten(value, OUTPUT_LIMIT)
+        return shorten(storable(plain(output)), OUTPUT_LIMIT)
+    except BaseException as error:  # a value's own code makes its JSON and may raise anything, SystemExit too
+        return unreadable(error_text(error))
+
+
+def unreadable(why: str) -> Json:
+    """Give what is kept instead of an output of which no JSON could be made."""
+    return {"unreadable": f"The call ran, but what it returned cannot be kept ({line(why, 300)})."}
+
+
+def is_json(value: object) -> bool:
+    """Say whether a value is small and of exactly the types of JSON, so that nothing in it is user code."""
+    left, seen = [value], 0
+    while left and seen < PLAIN_PARTS:
+        part, seen = left.pop(), seen + 1
+        if type(part) is dict:
+            left += [*part, *part.values()]
+        elif type(part) is list:
+            left += part
+        elif type(part) not in {str, int, float, bool, type(None)}:
+            return False
+    return not left
 
 
 def ran(

@@ -17,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 from agent.canonical import digest
 from agent.facts import Facts
 from agent.money import Money
+from agent.progress import Count
 from agent.sample import Preview, pick_rows
 from agent.verdict import Rule, Verdict, always_ask, ask_when, forbid_when, never_ask
 
@@ -82,7 +83,7 @@ class Context:
     `execute` and is 0 elsewhere, `log` is a structured logger bound to the call.
     """
 
-    __slots__ = ("_key", "attempt", "log", "requested_by", "run_id")
+    __slots__ = ("_count", "_key", "attempt", "log", "requested_by", "run_id")
 
     def __init__(
         self,
@@ -92,12 +93,14 @@ class Context:
         log: FilteringBoundLogger,
         idempotency_key: str | None = None,
         attempt: int = 0,
+        count: Count | None = None,
     ) -> None:
         self.run_id = run_id
         self.requested_by = requested_by
         self.log = log
         self.attempt = attempt
         self._key = idempotency_key
+        self._count = count
 
     @property
     def idempotency_key(self) -> str:
@@ -108,6 +111,21 @@ class Context:
             )
         return self._key
 
+    def progress(self, done: int, total: int | None = None) -> None:
+        """Say how far `execute` is, so that people read "12 of 41" in the thread; elsewhere nobody looks.
+
+        Say it after every item if you like: it costs next to nothing, may come from any thread, never waits
+        and never raises. It is words only: nothing is kept, and people see about one count a second.
+        """
+        if self._count is not None and _is_count(done, total):
+            self._count.said = (done, total)
+
+
+def _is_count(done: object, total: object) -> bool:
+    if not isinstance(done, int) or done < 0:
+        return False
+    return total is None or (isinstance(total, int) and total >= done)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
@@ -116,8 +134,9 @@ class Tool:
     `facts`, `precondition` and `execute` take (input, ctx), `preview` takes (input, facts, ctx) and `undo`
     takes (input, result, ctx), the result being what `execute` returned; each may be `def` or `async def`.
     `effect` names the kind of change (by default the tool's name), `personal` the columns and fields that
-    hold personal data, `followup` a tool that stays allowed after a refusal of this one, `reasons` usual
-    reasons to reject, and `version` changes when the meaning of the input does but its schema does not.
+    hold personal data, `doing` what people read while it executes ("Refunding payments"), `followup` a tool
+    that stays allowed after a refusal of this one, `reasons` usual reasons to reject, and `version` changes
+    when the meaning of the input does but its schema does not.
     """
 
     name: str
@@ -136,6 +155,7 @@ class Tool:
     personal: frozenset[str] = frozenset()
     followup: str | None = None
     reasons: tuple[str, ...] = ()
+    doing: str = ""
 
     def __post_init__(self) -> None:
         _check_name(self.name)

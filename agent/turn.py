@@ -50,6 +50,7 @@ class Thread:
 async def work_on_turn(house: House, leases: Leases, thread: Thread) -> Outcome | None:
     """Judge and run the turn's open calls in order, up to the first that asks; None: the turn is closed."""
     proposal = Proposal(Actor("model", name=thread.run.agent))
+    house.progress.moved(thread.run.id)
     open_calls = thread.open
     for at, call in enumerate(open_calls):
         rest = open_calls[at + 1 :]

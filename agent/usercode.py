@@ -30,6 +30,7 @@ from agent.userwork import (
     close_loop,
     drive,
     is_async,
+    tamed,
     tool_task,
     value_of,
     wait_for,
@@ -236,7 +237,7 @@ class UserCode:
         task.add_done_callback(partial(self._drove, work))
 
     def _drove(self, work: Work, task: Task[Outcome]) -> None:
-        cancelled = Outcome(error=asyncio.CancelledError())
+        cancelled = Outcome(error=tamed(work, asyncio.CancelledError()))
         self._deliver(work, cancelled if task.cancelled() else task.result())
 
     def _serve_queue(self) -> None:

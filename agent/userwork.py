@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from agent.legible import error_text
+
 CLOSE_SECONDS = 1.0
 
 T = TypeVar("T")
@@ -20,7 +22,7 @@ class Outcome:
     """What a function gave back or raised."""
 
     value: Any = None
-    error: BaseException | None = None
+    error: Exception | None = None
 
 
 @dataclass(eq=False)
@@ -74,10 +76,7 @@ def is_async(call: Callable[[], Any]) -> bool:
 def value_of(work: Work, outcome: Outcome) -> Any:
     if outcome.error is None:
         return outcome.value
-    if isinstance(outcome.error, Exception):
-        raise outcome.error
-    # SystemExit or CancelledError would stop the house instead of the call
-    raise RuntimeError(f"{work.tool_name} raised {outcome.error!r}") from outcome.error
+    raise outcome.error
 
 
 async def wait_for(value: Any) -> Any:
@@ -88,14 +87,27 @@ async def drive(work: Work) -> Outcome:
     try:
         return Outcome(await work.call())
     except BaseException as error:  # whatever user code raises belongs to the caller, not to this loop
-        return Outcome(error=error)
+        return Outcome(error=tamed(work, error))
 
 
 def call_now(work: Work) -> Outcome:
     try:
         return Outcome(work.call())
     except BaseException as error:  # as in drive; a thread of the pool must outlive it
-        return Outcome(error=error)
+        return Outcome(error=tamed(work, error))
+
+
+def tamed(work: Work, error: BaseException) -> Exception:
+    """What the house may be given of it: SystemExit or CancelledError would stop more than the call."""
+    try:
+        str(error)  # its words are user code too, and are read again outside of it
+    except BaseException:
+        return RuntimeError(f"{work.tool_name} raised {error_text(error)}")
+    return (
+        error
+        if isinstance(error, Exception)
+        else RuntimeError(f"{work.tool_name} raised {error_text(error)}")
+    )
 
 
 def close_loop(loop: AbstractEventLoop) -> None:

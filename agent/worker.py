@@ -224,8 +224,11 @@ class Worker:
 
     async def _carry_call(self, claimed: ClaimedCall) -> None:
         run_token = self.leases.new_token()
-        with self.leases.holding(claimed.token):
-            ended = await execute(self.house, self.leases, claimed, run_token)
+        try:
+            with self.leases.holding(claimed.token):
+                ended = await execute(self.house, self.leases, claimed, run_token)
+        finally:
+            self.house.progress.moved(claimed.run.id)
         if ended is not None and ended.kept:
             await self._carry_run(ended.run_id, run_token, ended.run)
 
@@ -239,6 +242,8 @@ class Worker:
             # whatever is broken for this run may be so at every try, and none may be without end
             log.exception("a run was broken off", run=run_id)
             await record_fault(self.house, run_id, token, error)
+        finally:
+            self.house.progress.moved(run_id)
 
     async def _advance(self, run_id: RunId, token: str, claimed: ClaimedRun | None) -> None:
         with self.leases.holding(token):

@@ -27,8 +27,10 @@ from bot.listeners import register_all
 from bot.metrics import Metrics
 from bot.private import PrivateAnswers
 from bot.publish import SlackPublisher
-from bot.settings import Settings
+from bot.requests import Requests
+from bot.settings import RequestSettings, Settings
 from bot.slack import Slack, Team, connect
+from bot.socket_mode import SocketMode
 from bot.tasks import Tasks
 from bot.texts import texts
 from bot.wake import Wake
@@ -47,11 +49,12 @@ DEFAULT_MODEL = "claude-sonnet-5-5"
 
 @dataclass(frozen=True)
 class App:
-    """A wired process: its HTTP app where it serves, and the worker that shares its house."""
+    """A wired process: its HTTP app and Socket Mode where it serves, and the worker that shares its house."""
 
     http: FastAPI | None
     worker: Worker
     bot: Bot
+    socket_mode: SocketMode | None = None
 
 
 @asynccontextmanager
@@ -75,12 +78,12 @@ async def build_house(
 
 @asynccontextmanager
 async def build(settings: Settings, command: str, *, serves: bool = True) -> AsyncIterator[App]:
-    """All that a process needs, checked: the database's tables and Slack's token; HTTP only if it `serves`.
+    """All that a process needs, checked: the database's tables and Slack's tokens; HTTP only if it `serves`.
 
     Raises SettingsError, PolicyError, ToolsError, StoreError or SlackRefusedToken, each one sentence.
     """
     database_url, slack_settings = settings.require_database(command), settings.require_slack(command)
-    secret = settings.require_signing_secret(command) if serves else None
+    incoming = settings.require_requests(command) if serves else None
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(connect(slack_settings))
         team = await slack.team()
@@ -98,17 +101,28 @@ async def build(settings: Settings, command: str, *, serves: bool = True) -> Asy
         tasks = Tasks()
         stack.push_async_callback(tasks.drain, DRAIN_SECONDS)
         bot = make_bot(settings, replace(house, db=background), replace(house, db=clicks), slack, team, tasks)
+        stack.push_async_callback(bot.publisher.close)
         await stack.enter_async_context(_publishing(bot))
-        http = make_http(bot, secret, slack_settings.api_url) if secret is not None else None
-        yield App(http, Worker(house, bot.publisher, name=bot.publisher.name), bot)
+        working = replace(house, progress=bot.publisher.lines.following)
+        worker = Worker(working, bot.publisher, name=bot.publisher.name)
+        if incoming is None:
+            yield App(None, worker, bot)
+            return
+        http, socket_mode = make_inlets(bot, incoming, slack_settings.api_url)
+        if socket_mode is not None:
+            await socket_mode.check_token()
+        yield App(http, worker, bot, socket_mode)
 
 
-def make_http(bot: Bot, signing_secret: str, api_url: str) -> FastAPI:
-    """The HTTP app, with Bolt and every listener behind it."""
-    bolt = make_bolt(signing_secret, bot.team, api_url)
+def make_inlets(bot: Bot, incoming: RequestSettings, api_url: str) -> tuple[FastAPI, SocketMode | None]:
+    """The HTTP app, and Socket Mode if there is a token for it, with Bolt and every listener behind them."""
+    bolt = make_bolt(incoming.signing_secret or "", bot.team, api_url)
     register_all(bolt, bot)
-    health = Health(bot.house.db, bot.slack, bot.house.user_code)
-    return create_http(bot, bolt, health, signing_secret)
+    requests, socket_mode = Requests(bot, bolt), None
+    if incoming.app_token is not None:
+        socket_mode = SocketMode(bot.slack.patient, incoming.app_token, requests)
+    health = Health(bot.house.db, bot.slack, bot.house.user_code, socket_mode)
+    return create_http(requests, health, incoming.signing_secret), socket_mode
 
 
 def make_bot(settings: Settings, house: House, clicks: House, slack: Slack, team: Team, tasks: Tasks) -> Bot:

@@ -8,14 +8,19 @@ what it reads is checked here; what a listener needs of the rest, bot/payloads.p
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 
 class UnreadableRequest(Exception):
-    """A signed body that is neither a form nor an object of JSON, or whose parts are not of Slack's kinds."""
+    """Neither a form nor an object of JSON, or with parts that are not of Slack's kinds."""
+
+
+# https://docs.slack.dev/reference/objects: ids are letters and digits, times are seconds with a fraction
+_Id = Annotated[str, Field(pattern=r"^[!-~]*$", max_length=255)]
+_Time = Annotated[str, Field(pattern=r"^[0-9]{1,20}\.[0-9]{1,20}$")]
 
 
 class _Part(BaseModel):
@@ -23,42 +28,52 @@ class _Part(BaseModel):
 
 
 class _Named(_Part):
-    id: str | None = None
-    team_id: str | None = None
-    enterprise_id: str | None = None
+    id: _Id | None = None
+    team_id: _Id | None = None
+    enterprise_id: _Id | None = None
 
 
 class _About(_Part):
     """Who and where: at the top of a request, in an event, in the message or thread of an event."""
 
-    user: str | _Named | None = None
-    user_id: str | None = None
-    channel: str | _Named | None = None
-    channel_id: str | None = None
-    team: str | _Named | None = None
-    team_id: str | None = None
-    enterprise: str | _Named | None = None
-    thread_ts: str | None = None
+    user: _Id | _Named | None = None
+    user_id: _Id | None = None
+    channel: _Id | _Named | None = None
+    channel_id: _Id | None = None
+    team: _Id | _Named | None = None
+    team_id: _Id | None = None
+    enterprise: _Id | _Named | None = None
+    thread_ts: _Time | None = None
     item: _About | str | None = None
     assistant_thread: _About | None = None
-    message: _About | None = None
-    previous_message: _About | None = None
+    message: _Message | None = None
+    previous_message: _Message | None = None
+
+
+class _Message(_About):
+    ts: _Time | None = None
 
 
 class _Event(_About):
-    type: str
+    type: _Id
+    ts: _Time | None = None
 
 
 class _Action(_Part):
-    type: str | None = None
+    type: _Id | None = None
     action_id: str
     block_id: str | None = None
 
 
 class _View(_Named):
-    type: str
+    type: _Id
     callback_id: str | None = None
-    app_installed_team_id: str | None = None
+    app_installed_team_id: _Id | None = None
+
+
+class _Container(_Part):
+    channel_id: _Id | None = None
+    message_ts: _Time | None = None
 
 
 class _Response(_Part):
@@ -68,10 +83,12 @@ class _Response(_Part):
 class _Request(_About):
     """The whole body."""
 
-    type: str | None = None
+    type: _Id | None = None
+    event_id: _Id | None = None
     authorizations: list[_About] | None = None
     event: _Event | None = None
     actions: list[_Action] | None = Field(None, min_length=1)
+    container: _Container | None = None
     view: _View | None = None
     response_url: str | None = None
     response_urls: list[_Response] = []
@@ -102,12 +119,20 @@ def read_body(body: bytes, content_type: str) -> dict[str, Any]:
         text = body.decode()
         is_json = content_type.startswith("application/json") or text.startswith("{")
         read = json.loads(text) if is_json else _read_form(text)
-        if not isinstance(read, dict) or not read:
-            raise UnreadableRequest("neither a form nor an object of JSON")
-        _Request.model_validate(read)
-    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, too deep, or not of Slack's kinds
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, or too deep
+        raise UnreadableRequest(str(error)) from error
+    return check_payload(read)
+
+
+def check_payload(payload: Any) -> dict[str, Any]:
+    """What Slack sent, read from its JSON, for Bolt; UnreadableRequest if Slack would not send it."""
+    if not isinstance(payload, dict) or not payload:
+        raise UnreadableRequest("neither a form nor an object of JSON")
+    try:
+        _Request.model_validate(payload)
+    except (ValueError, RecursionError) as error:  # not of Slack's kinds, or too deep
         raise UnreadableRequest(_reason(error)) from error
-    return read
+    return payload
 
 
 def _read_form(text: str) -> Any:

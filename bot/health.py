@@ -9,6 +9,7 @@ from slack_sdk.errors import SlackApiError
 
 from agent.usercode import UserCode
 from bot.slack import UNREACHABLE, Slack, error_code
+from bot.socket_mode import SocketMode
 from store.ddl import APP_ROLE
 from store.engine import Database
 from store.errors import DatabaseUnavailable, NotMigrated, ServerTooOld, StoreError
@@ -36,18 +37,22 @@ GOOD = Check(True)
 class Health:
     """Asks the parts of a process how they are."""
 
-    def __init__(self, db: Database, slack: Slack, user_code: UserCode) -> None:
+    def __init__(
+        self, db: Database, slack: Slack, user_code: UserCode, socket_mode: SocketMode | None = None
+    ) -> None:
         self._db = db
         self._slack = slack
         self._user_code = user_code
+        self._socket_mode = socket_mode
         self._token_good_until = 0.0
 
     async def checks(self) -> dict[str, Check]:
-        """Every check by name: database, migrations, slack, user_code."""
+        """Every check by name: database, migrations, slack, user_code, and socket_mode where it is used."""
         (database, migrations), slack = await asyncio.gather(self._database(), self._slack_token())
         health = self._user_code.health()
         user_code = GOOD if health.ok else Check(False, health.reason)
-        return {"database": database, "migrations": migrations, "slack": slack, "user_code": user_code}
+        found = {"database": database, "migrations": migrations, "slack": slack, "user_code": user_code}
+        return found if self._socket_mode is None else {**found, "socket_mode": _connected(self._socket_mode)}
 
     async def _database(self) -> tuple[Check, Check]:
         try:
@@ -77,3 +82,8 @@ class Health:
             return Check(False, f"Slack does not answer ({type(error).__name__})")
         self._token_good_until = time.monotonic() + TOKEN_SECONDS
         return GOOD
+
+
+def _connected(socket_mode: SocketMode) -> Check:
+    problem = socket_mode.problem
+    return GOOD if problem is None else Check(False, f"Slack's requests cannot come in: {problem}")

@@ -4,7 +4,7 @@ import asyncio
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import aiohttp
 import structlog
@@ -12,6 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.policy import Person, Policy
+from bot.slack_json import Body, maybe, need
 from bot.tasks import Tasks
 from store import directory
 from store.engine import Database
@@ -111,16 +112,20 @@ async def ask_for(slack: AsyncWebClient, user_id: str, home_team: str) -> Direct
     return read_user(response["user"], home_team)
 
 
-def read_user(user: dict[str, Any], home_team: str) -> DirectoryUser:
-    """A directory row from the `user` of users.info (docs.slack.dev/reference/objects/user-object)."""
-    profile = user.get("profile") or {}
-    names = (profile.get("display_name"), user.get("real_name"), profile.get("real_name"), user.get("name"))
-    team_id = user.get("team_id") or profile.get("team") or home_team
+def read_user(user: Body, home_team: str) -> DirectoryUser:
+    """A directory row from the `user` of users.info (docs.slack.dev/reference/objects/user-object).
+
+    Raises UnknownPayload for what is no user.
+    """
+    user_id = need(user, "id")
+    places = (("profile", "display_name"), ("real_name",), ("profile", "real_name"), ("name",))
+    names = (maybe(user, *place) for place in places)
+    team_id = maybe(user, "team_id") or maybe(user, "profile", "team") or home_team
     return DirectoryUser(
         team_id=home_team,
-        user_id=user["id"],
-        name=clean_name(next(filter(None, names), "")) or user["id"],
-        is_bot=bool(user.get("is_bot") or user.get("is_workflow_bot") or user["id"] == "USLACKBOT"),
+        user_id=user_id,
+        name=clean_name(next(filter(None, names), "")) or user_id,
+        is_bot=bool(user.get("is_bot") or user.get("is_workflow_bot") or user_id == "USLACKBOT"),
         deleted=bool(user.get("deleted")),
         restricted=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         stranger=bool(user.get("is_stranger")) or team_id != home_team,

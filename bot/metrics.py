@@ -5,6 +5,17 @@ from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+RETRY_REASONS = frozenset(
+    {
+        "connection_failed",
+        "http_error",
+        "http_timeout",
+        "ssl_error",
+        "timeout",
+        "too_many_redirects",
+        "unknown_error",
+    }
+)
 ACK_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 
@@ -49,9 +60,20 @@ class Metrics:
             ["why"],
             registry=self._registry,
         )
+        self._retries = Counter(
+            "vistobueno_slack_retries",
+            "Requests that Slack sent again, by its reason.",
+            ["reason"],
+            registry=self._registry,
+        )
+        self._connections = Gauge(
+            "vistobueno_socket_connections",
+            "Connections of this Slack app in Socket Mode, of all processes, as Slack last counted them.",
+            registry=self._registry,
+        )
         self._last_request = Gauge(
             "vistobueno_last_slack_request_timestamp_seconds",
-            "When the last signed request of Slack came in, in seconds since 1970; 0 before the first.",
+            "When the last request of Slack came in, in seconds since 1970; 0 before the first.",
             registry=self._registry,
         )
 
@@ -59,8 +81,16 @@ class Metrics:
         """A request of Slack was answered."""
         self._acks.labels(kind, str(status)).observe(seconds)
 
+    def retry(self, reason: str) -> None:
+        """A request of Slack came again."""
+        self._retries.labels(reason if reason in RETRY_REASONS else "other").inc()
+
+    def connections(self, count: int) -> None:
+        """Slack counted the connections of this app in Socket Mode."""
+        self._connections.set(count)
+
     def request(self) -> None:
-        """A signed request of Slack came in."""
+        """A request of Slack came in."""
         self._last_request.set(time.time())
 
     def decision(self, verdict: str) -> None:

@@ -12,7 +12,7 @@ from bot.blocks.card import Action
 from bot.blocks.modals import Callback
 from bot.blocks.target import Target
 from bot.fields import FormValues
-from bot.slack_json import Body, UnknownPayload, at, expect, maybe, need, state_values, unknown
+from bot.slack_json import Body, UnknownPayload, at, expect, maybe, need, state_values, text, unknown
 
 __all__ = [
     "Click",
@@ -188,7 +188,7 @@ def read_message(body: Body, bot_user_id: str) -> Mention | DirectMessage | None
         channel_id=channel_id,
         user_id=need(body, "event", "user"),
         user_team_id=maybe(body, "event", "user_team") or maybe(body, "event", "team") or team_id,
-        text=_said(maybe(body, "event", "text") or "", bot_user_id),
+        text=_said(text(body, "event", "text"), bot_user_id),
         ts=need(body, "event", "ts"),
         thread_ts=maybe(body, "event", "thread_ts"),
         is_ext_shared=at(body, "is_ext_shared_channel") is True,
@@ -199,8 +199,7 @@ def read_command(body: Body) -> Command:
     """The slash command of a form that Bolt has decoded."""
     if "command" not in body:
         raise unknown(body, "no command")
-    text = maybe(body, "text") or ""
-    word, _, argument = text.strip().partition(" ")
+    word, _, argument = text(body, "text").strip().partition(" ")
     return Command(
         team_id=need(body, "team_id"),
         user_id=need(body, "user_id"),
@@ -237,9 +236,9 @@ def _is_said_by_a_person(body: Body, bot_user_id: str) -> bool:
     )
 
 
-def _said(text: str, bot_user_id: str) -> str:
+def _said(written: str, bot_user_id: str) -> str:
     # https://docs.slack.dev/messaging/formatting-message-text#escaping: exactly three entities
-    without = re.sub(rf"[ \t]*<@{re.escape(bot_user_id)}(?:\|[^>]*)?>[ \t]*", " ", text)
+    without = re.sub(rf"[ \t]*<@{re.escape(bot_user_id)}(?:\|[^>]*)?>[ \t]*", " ", written)
     return without.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:  # what the app is made of takes a second to load, and the dem
     from starlette.types import ASGIApp
 
     from bot.app import App
-    from bot.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
@@ -63,7 +62,7 @@ def listen(host: str, port: int) -> socket.socket:
 async def run(
     app: App, *, listening: socket.socket | None, work: bool, announce: Announce = _nothing
 ) -> None:
-    """Serve HTTP on `listening` and, with `work`, do the agent's work, until a signal asks to stop.
+    """Serve HTTP on `listening`, and Socket Mode; with `work`, do the agent's work; until a signal says stop.
 
     `announce` is called once HTTP requests are answered.
     Raises WorkerEnded when the worker gives up, as it does when user code holds it up.
@@ -72,7 +71,7 @@ async def run(
     with stopped_by_signals(stop):
         async with asyncio.TaskGroup() as parts:
             if listening is not None and app.http is not None:
-                parts.create_task(_serve(app.http, app.bot.tasks, listening, stop, announce))
+                parts.create_task(_serve(app, app.http, listening, stop, announce))
             if work:
                 parts.create_task(_work(app, stop))
 
@@ -98,10 +97,13 @@ async def serve(
 
 
 async def _serve(
-    http: ASGIApp, tasks: Tasks, listening: socket.socket, stop: asyncio.Event, announce: Announce
+    app: App, http: ASGIApp, listening: socket.socket, stop: asyncio.Event, announce: Announce
 ) -> None:
-    await serve(http, listening, stop, announce)
-    await tasks.drain(DRAIN_SECONDS)
+    async with asyncio.TaskGroup() as inlets:
+        inlets.create_task(serve(http, listening, stop, announce))
+        if app.socket_mode is not None:
+            inlets.create_task(app.socket_mode.serve(stop))
+    await app.bot.tasks.drain(DRAIN_SECONDS)
 
 
 class _Server(uvicorn.Server):

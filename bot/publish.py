@@ -12,21 +12,27 @@ from agent.house import House
 from agent.tool import Risk
 from bot.blocks.bounded import Message
 from bot.blocks.card import CardContext, card, plain_card
-from bot.blocks.notices import NoticeKind, approvals_of, notice
+from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
 from bot.forms import field_titles
+from bot.lines import Lines
 from bot.posting import GONE, Fault, Render, first_accepted, made
-from bot.slack import UNREACHABLE, Slack, Team, message_link
+from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
 from bot.wake import Wake
 from store import approvals, cards, notices, runs
 from store.errors import StoreError
 from store.records import Approval, Card, Notice
+from store.transitions import ApprovalStatus
 
 log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 20.0  # longer than two calls of Slack that are given up after 8 s
 LANES = 4  # cards on their way at once: one slow channel must not hold up the others
 LAST_NOTICE_FAILURE = 15  # about 40 minutes
+# A worker tells of these itself; another process, which knows less, could be the last to speak.
+WORKERS_STEPS = frozenset(
+    {ApprovalStatus.EXECUTING, ApprovalStatus.EXECUTED, ApprovalStatus.FAILED, ApprovalStatus.SUPERSEDED}
+)
 
 
 class SlackPublisher:
@@ -42,6 +48,7 @@ class SlackPublisher:
         self._team = team
         self._texts = texts
         self.name = name
+        self.lines = Lines(house, slack, texts)
 
     async def publish_cards(self) -> int:
         """Post or update every copy that is behind its row; returns how many were made to match."""
@@ -62,7 +69,8 @@ class SlackPublisher:
         return next(made(_forms_of(approval, await self._context(approval), mention=False)))
 
     async def close(self) -> None:
-        """Nothing is kept between two rounds; the Slack clients belong to whoever made them."""
+        """Stop showing progress; the Slack clients belong to whoever made them."""
+        await self.lines.following.close()
 
     async def _claim_card(self) -> Card | None:
         return await cards.claim_behind(
@@ -136,6 +144,8 @@ class SlackPublisher:
         recorded = await cards.posted(
             self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
         )
+        if approval.status not in WORKERS_STEPS:
+            self.lines.following.moved(approval.run_id)
         if not recorded:  # another publisher has the copy by now, and this message may be one too many
             await self.adopt(approval.id, channel, ts, claimed.user_id)
 
@@ -204,6 +214,8 @@ class SlackPublisher:
 
     async def _try_notice(self, claimed: Notice) -> bool:
         try:
+            if claimed.ts is not None:
+                return await self._update_line(claimed, claimed.ts)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
             answer = await self._slack.once.chat_postMessage(
@@ -215,8 +227,31 @@ class SlackPublisher:
             )
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
-        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"])
+        moved = await self._run_of(claimed)
+        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], moved=moved)
+        if claimed.kind == NoticeKind.RUN_RECEIVED:
+            self.lines.following.moved(claimed.data["run_id"])
         return True
+
+    async def _update_line(self, claimed: Notice, ts: str) -> bool:
+        """Bring the first message of a run's answer up to date; one that is gone is not missed."""
+        try:
+            await self.lines.show(claimed.data["run_id"])
+        except SlackApiError as error:
+            if error_code(error) not in GONE:
+                raise
+        await notices.posted(self._house.db, claimed, claimed.token, ts=ts)
+        return True
+
+    async def _run_of(self, claimed: Notice) -> str | None:
+        """The run that waits or has ended by what a notice in its thread says."""
+        if claimed.kind not in WAITS_OR_ENDED or claimed.conversation is None:
+            return None
+        for approval_id in approvals_of(claimed.kind, claimed.data):
+            approval = await approvals.read(self._house.db, approval_id)
+            return None if approval is None else approval.run_id
+        run_id: str | None = claimed.data.get("run_id")
+        return run_id
 
     async def _render_notice(self, claimed: Notice) -> Message:
         rows = [await approvals.read(self._house.db, i) for i in approvals_of(claimed.kind, claimed.data)]

@@ -28,6 +28,17 @@ class SlackSettings:
 
 
 @dataclass(frozen=True)
+class RequestSettings:
+    """How Slack's requests come in: over Socket Mode if there is an app-level token, else signed, over HTTP.
+
+    With both, Slack decides which way it sends; without a signing secret nothing is taken over HTTP.
+    """
+
+    signing_secret: str | None = field(repr=False)
+    app_token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True)
 class Settings:
     """Everything the environment says; None where a variable is unset or empty."""
 
@@ -56,7 +67,7 @@ class Settings:
             database_owner_url=_database_url(given, "DATABASE_OWNER_URL"),
             slack_bot_token=_bot_token(given),
             slack_signing_secret=given.get("SLACK_SIGNING_SECRET"),
-            slack_app_token=given.get("SLACK_APP_TOKEN"),
+            slack_app_token=_app_token(given),
             slack_api_url=_with_slash(_http_url(given, "SLACK_API_URL") or defaults.slack_api_url),
             anthropic_api_key=_credential(given, "ANTHROPIC_API_KEY"),
             anthropic_base_url=_http_url(given, "ANTHROPIC_BASE_URL"),
@@ -93,21 +104,15 @@ class Settings:
             )
         return SlackSettings(self.slack_bot_token, self.slack_api_url)
 
-    def require_signing_secret(self, command: str) -> str:
-        """What Slack signs its requests with; raises SettingsError when it is missing, or not to be used."""
-        if self.slack_app_token is not None:
-            raise SettingsError(
-                "SLACK_APP_TOKEN",
-                "SLACK_APP_TOKEN asks for Socket Mode, which this version does not have yet: "
-                "unset it and give your Slack app the request URL https://…/slack/events.",
-            )
-        if self.slack_signing_secret is None:
+    def require_requests(self, command: str) -> RequestSettings:
+        """How Slack's requests come in; raises SettingsError when they cannot."""
+        if self.slack_signing_secret is None and self.slack_app_token is None:
             raise SettingsError(
                 "SLACK_SIGNING_SECRET",
-                f"`{command}` needs SLACK_SIGNING_SECRET: "
-                "copy it from your Slack app's page Basic Information.",
+                f"`{command}` needs SLACK_SIGNING_SECRET: copy it from your Slack app's page "
+                "Basic Information (or SLACK_APP_TOKEN, for Socket Mode).",
             )
-        return self.slack_signing_secret
+        return RequestSettings(self.slack_signing_secret, self.slack_app_token)
 
     def require_model(self, command: str) -> None:
         """Raise SettingsError when there is no model to ask."""
@@ -121,10 +126,17 @@ class Settings:
 
 def _database_url(given: Mapping[str, str], name: str) -> str | None:
     url = given.get(name)
+    if url is None:
+        return None
     # not urlsplit: a password may have signs that it takes for something else
-    if url is not None and url.partition("://")[0] not in {"postgres", "postgresql"}:
+    if url.partition("://")[0] not in {"postgres", "postgresql"}:
         raise SettingsError(
             name, f"{name} is not a PostgreSQL URL: write it as postgresql://user:password@host:5432/name."
+        )
+    # libpq would quote the part in which they are, and that may be the password
+    if any(sign.isspace() or not sign.isprintable() for sign in url):
+        raise SettingsError(
+            name, f"{name} has spaces or signs that cannot be printed: write them as %20 and the like."
         )
     return url
 
@@ -165,6 +177,17 @@ def _bot_token(given: Mapping[str, str]) -> str | None:
             "SLACK_BOT_TOKEN",
             f"SLACK_BOT_TOKEN holds a token that begins with {token[:5]}: "
             "copy the Bot User OAuth Token, which begins with xoxb-.",
+        )
+    return token
+
+
+def _app_token(given: Mapping[str, str]) -> str | None:
+    token = _credential(given, "SLACK_APP_TOKEN")
+    if token is not None and not token.startswith("xapp-"):
+        raise SettingsError(
+            "SLACK_APP_TOKEN",
+            "SLACK_APP_TOKEN does not begin with xapp-: copy the App-Level Token with connections:write "
+            "from your Slack app's page Basic Information.",
         )
     return token
 

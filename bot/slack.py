@@ -3,8 +3,8 @@
 import ipaddress
 import os
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
@@ -33,12 +33,23 @@ PASSING = frozenset(
 """https://docs.slack.dev/reference/methods/auth.test: errors that say nothing about the token."""
 
 
+NO_SOCKET_MODE = "forbidden_team"
+"""https://docs.slack.dev/reference/methods/apps.connections.open: no Socket Mode for this app here."""
+
+
 class SlackRefusedToken(Exception):
-    """Slack does not take the bot's token; the text says what to do."""
+    """Slack does not take the bot's token, or the app's; the text says what to do."""
 
 
 class SlackUnreachable(Exception):
-    """Nothing that speaks for Slack answered; the text says what to do."""
+    """Nothing that speaks for Slack answered; the text says what to do.
+
+    `retry_after` is the seconds that Slack asks to wait, if it does.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -91,25 +102,32 @@ async def connect(settings: SlackSettings) -> AsyncIterator[Slack]:
 
 async def introduce(client: AsyncWebClient) -> AsyncSlackResponse:
     """Slack's answer about the client's token (auth.test); raises SlackRefusedToken or SlackUnreachable."""
-    url = client.base_url
-    try:
+    with _explained(client.base_url, _bot_token_refused):
         return await client.auth_test()
-    except SlackApiError as error:
-        code = error_code(error)
-        if code.startswith("http_"):  # not Slack's JSON
-            raise SlackUnreachable(
-                f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
-            ) from error
-        if code in PASSING:
-            raise SlackUnreachable(f"Slack cannot answer now ({code}): try again later.") from error
-        raise SlackRefusedToken(
-            f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
-            "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
-        ) from error
-    except UNREACHABLE as error:
-        raise SlackUnreachable(
-            f"Slack cannot be reached at {url} ({_reason(error)}): check the network and SLACK_API_URL."
-        ) from error
+
+
+async def open_socket(client: AsyncWebClient, app_token: str) -> str:
+    """The URL of a WebSocket for Socket Mode, good for one connection that is made soon.
+
+    Raises SlackRefusedToken or SlackUnreachable.
+    """
+    with _explained(client.base_url, _app_token_refused):
+        answer = await client.apps_connections_open(app_token=app_token)
+    url = str(answer.get("url"))
+    if not url.startswith(("wss://", "ws://")):
+        raise SlackUnreachable(f"{client.base_url} does not answer as Slack does: check SLACK_API_URL.")
+    return url
+
+
+def is_direct(url: str) -> bool:
+    """Whether a URL is to be reached without the proxy that HTTPS_PROXY or HTTP_PROXY name."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or proxy_bypass(host):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def error_code(error: SlackApiError) -> str:
@@ -118,6 +136,47 @@ def error_code(error: SlackApiError) -> str:
     data = getattr(response, "data", None)
     code = data.get("error") if isinstance(data, dict) else None
     return str(code or f"http_{getattr(response, 'status_code', 'error')}")
+
+
+@contextmanager
+def _explained(url: str, refused: Callable[[str], str]) -> Iterator[None]:
+    """Errors as sentences; `refused` says what to do when Slack's code speaks of the token."""
+    try:
+        yield
+    except SlackApiError as error:
+        code = error_code(error)
+        if code.startswith("http_"):  # not Slack's JSON
+            raise SlackUnreachable(
+                f"{url} does not answer as Slack does ({code}): check SLACK_API_URL, or try again later."
+            ) from error
+        if code in PASSING:
+            raise SlackUnreachable(
+                f"Slack cannot answer now ({code}): try again later.", retry_after(error)
+            ) from error
+        raise SlackRefusedToken(refused(code)) from error
+    except UNREACHABLE as error:
+        raise SlackUnreachable(
+            f"Slack cannot be reached at {url} ({_reason(error)}): check the network and SLACK_API_URL."
+        ) from error
+
+
+def _bot_token_refused(code: str) -> str:
+    return (
+        f"Slack does not take SLACK_BOT_TOKEN ({code}): copy the Bot User OAuth Token "
+        "from your Slack app's page OAuth & Permissions, and check SLACK_API_URL."
+    )
+
+
+def _app_token_refused(code: str) -> str:
+    if code == NO_SOCKET_MODE:
+        return (
+            f"Slack opens no Socket Mode for this app ({code}): turn it on on your Slack app's page "
+            "Socket Mode, or unset SLACK_APP_TOKEN."
+        )
+    return (
+        f"Slack does not take SLACK_APP_TOKEN ({code}): copy the App-Level Token with connections:write "
+        "from your Slack app's page Basic Information, or unset it and let Slack send to a request URL."
+    )
 
 
 def retry_after(error: SlackApiError) -> float | None:
@@ -155,7 +214,7 @@ def _client(
     client = AsyncWebClient(
         token=settings.bot_token, base_url=settings.api_url, session=session, retry_handlers=retries
     )
-    if _is_direct(settings.api_url):
+    if is_direct(settings.api_url):
         client.proxy = None  # the SDK takes HTTPS_PROXY and HTTP_PROXY and never looks at NO_PROXY
     return client
 
@@ -166,13 +225,3 @@ def _retries() -> list[AsyncRetryHandler]:
         AsyncRateLimitErrorRetryHandler(max_retry_count=2),
         AsyncServerErrorRetryHandler(max_retry_count=2),
     ]
-
-
-def _is_direct(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or proxy_bypass(host):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from agent.legible import is_storable
 from bot.fields import FormValue, FormValues
 
 Body: TypeAlias = Mapping[str, Any]
@@ -74,9 +75,15 @@ def at(value: Any, *path: str | int) -> Any:
 
 
 def maybe(body: Body, *path: str | int) -> str | None:
-    """The text at a path; None for an empty one and for anything else."""
+    """The text at a path; None for an empty one, for one that cannot be stored, and for anything else."""
+    value = text(body, *path)
+    return value if value and is_storable(value) else None
+
+
+def text(body: Body, *path: str | int) -> str:
+    """The text at a path as it is, which a person wrote; "" for anything else."""
     value = at(body, *path)
-    return value if isinstance(value, str) and value else None
+    return value if isinstance(value, str) else ""
 
 
 def need(body: Body, *path: str | int) -> str:

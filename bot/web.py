@@ -1,23 +1,19 @@
 """HTTP: Slack's requests at /slack/events, health at /healthz and /readyz, numbers at /metrics."""
 
-import time
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import parse_qs
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
 from slack_bolt.adapter.starlette.async_handler import to_starlette_response
-from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 from starlette.background import BackgroundTask
 
-from bot.after import AfterAnswer
-from bot.bot import Bot
 from bot.envelope import UnreadableRequest, read_body
 from bot.health import Health
 from bot.metrics import Backlog
+from bot.requests import RETRY_NUMBER, RETRY_REASON, Requests
 from store import approvals, backlog, cards
 from store.engine import Database
 from store.errors import StoreError
@@ -27,10 +23,11 @@ log = structlog.get_logger(__name__)
 LONGEST_BODY = 2 * 1024 * 1024  # bytes; a view is 250 kB at most, and form encoding makes it longer
 
 
-def create_http(bot: Bot, bolt: AsyncApp, health: Health, signing_secret: str) -> FastAPI:
-    """The HTTP app of a web process."""
+def create_http(requests: Requests, health: Health, signing_secret: str | None) -> FastAPI:
+    """The HTTP app of a web process; without a signing secret no request of Slack is taken."""
     app = FastAPI(title="vistobueno", openapi_url=None)
-    verifier = SignatureVerifier(signing_secret)
+    bot = requests.bot
+    verifier = SignatureVerifier(signing_secret) if signing_secret is not None else None
 
     async def slack_events(request: Request) -> Response:
         body = await _read(request)
@@ -39,7 +36,7 @@ def create_http(bot: Bot, bolt: AsyncApp, health: Health, signing_secret: str) -
         if not is_signed(verifier, body, request.headers):
             # what Slack sends to check the certificate may be unsigned; it changes nothing
             return Response() if _is_ssl_check(body) else JSONResponse({"error": "invalid request"}, 401)
-        return await _dispatch(bot, bolt, request, body)
+        return await _answer(requests, request, body)
 
     async def healthz(request: Request) -> Response:
         return JSONResponse({"ok": True})
@@ -74,39 +71,30 @@ async def _backlog(db: Database) -> Backlog | None:
         return None
 
 
-async def _dispatch(bot: Bot, bolt: AsyncApp, request: Request, body: bytes) -> Response:
-    bot.metrics.request()
-    started = time.monotonic()
-    after = AfterAnswer(bot.tasks)
+async def _answer(requests: Requests, request: Request, body: bytes) -> Response:
+    requests.bot.metrics.request()
     try:
         payload = read_body(body, request.headers.get("content-type", ""))
     except UnreadableRequest as error:
         log.error("a signed request is not one of Slack's", error=str(error))
         return JSONResponse({"error": "unreadable body"}, 400)
-    # this mode takes the payload as it was read, and leaves out the signature, which has been checked
-    bolt_request = AsyncBoltRequest(body=payload, context={"after": after}, mode="socket_mode")
-    response = to_starlette_response(await bolt.async_dispatch(bolt_request))
-    bot.metrics.ack(kind_of(payload), response.status_code, time.monotonic() - started)
-    response.background = BackgroundTask(after.begin)
+    retry = {name: request.headers[name] for name in (RETRY_NUMBER, RETRY_REASON) if name in request.headers}
+    answer = await requests.answer(payload, retry)
+    response = to_starlette_response(answer.response)
+    response.background = BackgroundTask(answer.after.begin)
     return response
 
 
-def is_signed(verifier: SignatureVerifier, body: bytes, headers: Mapping[str, str]) -> bool:
+def is_signed(verifier: SignatureVerifier | None, body: bytes, headers: Mapping[str, str]) -> bool:
     """Whether Slack signed this body at most 5 minutes ago; never raises, whatever a stranger sends."""
+    if verifier is None:
+        return False
     try:
         return verifier.is_valid(
             body, headers.get("x-slack-request-timestamp"), headers.get("x-slack-signature")
         )
     except (ValueError, TypeError, OverflowError):  # no number or a far too large one, no UTF-8, no ASCII
         return False
-
-
-def kind_of(body: Mapping[str, Any]) -> str:
-    """What kind of request of Slack this is, for counting: few values, none from outside."""
-    kind = body.get("type")
-    if kind in {"event_callback", "block_actions", "view_submission", "view_closed", "url_verification"}:
-        return str(kind)
-    return "command" if "command" in body else "other"
 
 
 async def _read(request: Request) -> bytes | None:

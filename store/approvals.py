@@ -24,6 +24,7 @@ from store.values import dump, new_id, text
 _SELECT = f"SELECT {rows.APPROVAL} FROM {rows.APPROVAL_FROM}"
 OF_CALL = f"{_SELECT} WHERE a.call_id = %s"
 _OLDEST_FIRST = "ORDER BY a.created_at, c.position"
+OF_RUN = f"{_SELECT} WHERE a.run_id = %s {_OLDEST_FIRST}"
 
 
 async def read(db: Database, approval_id: str) -> Approval | None:
@@ -40,7 +41,7 @@ async def of_call(db: Database, call_id: str) -> Approval | None:
 
 async def of_run(db: Database, run_id: str) -> list[Approval]:
     """A run's approvals, the oldest first."""
-    found = await db.query(f"{_SELECT} WHERE a.run_id = %s {_OLDEST_FIRST}", [run_id])
+    found = await db.query(OF_RUN, [run_id])
     return [rows.approval(row) for row in found]
 
 

@@ -1,4 +1,7 @@
-"""Notices: messages of the bot that are no cards, posted once and in order within a conversation."""
+"""Notices: messages of the bot that are no cards, posted once and in order within a conversation.
+
+The first message of the answer to a run is brought up to date later: then it waits again, with its `ts`.
+"""
 
 from store import rows
 from store.engine import Database
@@ -7,21 +10,24 @@ from store.values import dump, text
 
 
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notice | None:
-    """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order."""
+    """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order.
+
+    One with a `ts` is to be brought up to date; it comes after all that are to be posted, and holds up none.
+    """
     row = await db.one(
         """WITH pick AS (
   SELECT w.id FROM notices w
    WHERE w.posted_at IS NULL AND (w.not_before IS NULL OR w.not_before <= house_now())
      AND (w.token IS NULL OR w.lease_until < house_now())
-     AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.id < w.id
+     AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
                       AND e.conversation_id = w.conversation_id)
-   ORDER BY w.id LIMIT 1 FOR UPDATE SKIP LOCKED),
+   ORDER BY w.ts IS NOT NULL, w.id LIMIT 1 FOR UPDATE SKIP LOCKED),
 taken AS (
   UPDATE notices w SET token = %(token)s, worker = %(worker)s,
          lease_until = house_now() + make_interval(secs => %(lease)s)
     FROM pick WHERE w.id = pick.id
   RETURNING w.id, w.kind, w.data, w.conversation_id, w.team_id AS to_team, w.user_id AS to_user,
-            w.failures, w.token)
+            w.failures, w.token, w.ts)
 SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
   FROM taken LEFT JOIN conversations n ON n.id = taken.conversation_id""",
         {"token": token, "worker": worker, "lease": lease},
@@ -29,17 +35,23 @@ SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
     return None if row is None else rows.notice(row)
 
 
-async def posted(db: Database, notice: Notice, token: str, *, ts: str) -> bool:
-    """The notice is in Slack; the first one of a conversation without a thread begins it."""
+async def posted(db: Database, notice: Notice, token: str, *, ts: str, moved: str | None = None) -> bool:
+    """The notice is in Slack; the first one of a conversation without a thread begins it.
+
+    `moved`: a run of which it tells something new; the run's first message is then brought up to date.
+    """
     row = await db.one(
         """WITH taken AS (
   UPDATE notices SET ts = %(ts)s, posted_at = house_now(), token = NULL, lease_until = NULL, last_error = NULL
    WHERE id = %(id)s AND token = %(token)s RETURNING id, conversation_id),
 thread AS (
   UPDATE conversations n SET thread_ts = %(ts)s
-    FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL)
+    FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL),
+line AS (
+  UPDATE notices w SET posted_at = NULL, failures = 0, not_before = NULL, token = NULL, lease_until = NULL
+    FROM taken WHERE w.dedupe_key = 'received:' || %(moved)s::text AND w.id <> taken.id AND w.ts IS NOT NULL)
 SELECT id FROM taken""",
-        {"id": notice.id, "token": token, "ts": ts},
+        {"id": notice.id, "token": token, "ts": ts, "moved": moved},
     )
     return row is not None
 

@@ -262,7 +262,8 @@ class Card:
 class Notice:
     """A message of the bot that is not a card: in a conversation's thread, or to a person's DM.
 
-    `kind` names the text (bot/texts); `data` is what the text needs.
+    `kind` names the text (bot/texts); `data` is what the text needs. With a `ts` it is posted already and
+    is to be brought up to date.
     """
 
     id: int
@@ -273,6 +274,21 @@ class Notice:
     user_id: str | None
     failures: int
     token: str
+    ts: str | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The first message of the answer to a run, at `ts`, with the rows that it tells of.
+
+    `calls` are those of the run's last turn, `approvals` all of the run's.
+    """
+
+    run: Run
+    conversation: Conversation
+    ts: str
+    calls: tuple[Call, ...]
+    approvals: tuple[Approval, ...]
 
 
 @dataclass(frozen=True)

@@ -262,6 +262,7 @@ def notice(row: Row) -> Notice:
         row["to_user"],
         row["failures"],
         row["token"],
+        row["ts"],
     )
 
 

@@ -6,15 +6,26 @@ import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import structlog
 
 from store import embedded
 from tests import databases
 from tests.databases import Database, Server
 
+ROOT = Path(__file__).parents[1]
 OTHER_PLATFORM = "other platform:"
+
+# the default prints every local variable of every frame, which takes seconds that Slack does not wait
+structlog.configure(
+    processors=[
+        *structlog.get_config()["processors"][:-1],
+        structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+    ]
+)
 
 
 @pytest.fixture(scope="session")
@@ -66,15 +77,26 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test marked `debian(root=…, programs=…)` where it cannot run, and say what is missing."""
+    """Skip a test marked `debian(root=…, programs=…, modules=…, machine=…, npm=…)` where it cannot run.
+
+    What is missing is said; `npm` is a folder with a package.json and the file in it that is looked for.
+    """
     for mark in item.iter_markers("debian"):
         if platform.system() != "Linux":
             pytest.skip(f"{OTHER_PLATFORM} needs Linux")
+        if platform.machine() != mark.kwargs.get("machine", platform.machine()):
+            pytest.skip(f"{OTHER_PLATFORM} needs Linux on {mark.kwargs['machine']}")
         if mark.kwargs.get("root") and os.geteuid() != 0:
             pytest.skip("needs root")
         missing = [name for name in mark.kwargs.get("programs", ()) if shutil.which(name) is None]
         if missing:
             pytest.skip(f"needs the program {missing[0]}")
+        absent = [name for name in mark.kwargs.get("modules", ()) if find_spec(name) is None]
+        if absent:
+            pytest.skip(f"needs the package {absent[0]} of requirements-browser.lock")
+        folder, file = mark.kwargs.get("npm", (ROOT, "."))
+        if not (ROOT / folder / file).exists():
+            pytest.skip(f"needs npm packages: npm ci --prefix {folder}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -62,12 +62,6 @@ def section(phrase: Phrase) -> Block:
     return {"type": "section", "text": {"type": "mrkdwn", "text": text}}
 
 
-def fields(texts: Iterable[str], limit: int = limits.LINE) -> Block:
-    """A section of up to ten short plain texts, side by side where there is room."""
-    shown = [plain_text(text, min(limit, limits.SECTION_FIELD)) for text in texts]
-    return {"type": "section", "fields": shown[: limits.SECTION_FIELDS] or [plain_text(EMPTY, 1)]}
-
-
 def plain_section(phrase: Phrase) -> Block:
     """A section of plain text, moments in UTC: the block that every Slack takes."""
     return {"type": "section", "text": plain_text(plain(phrase), limits.SECTION_TEXT)}

@@ -25,7 +25,7 @@ from bot.blocks.people import moment, people, roles
 from bot.blocks.phrases import Phrase, User, fill, joined, words
 from bot.blocks.status import status_lines
 from bot.blocks.target import Target
-from bot.blocks.values import value_text
+from bot.blocks.values import items_text, value_text
 from bot.texts import Texts
 from store.records import Approval
 from store.transitions import ApprovalStatus
@@ -130,15 +130,21 @@ def _output(approval: Approval, texts: Texts) -> list[Block]:
     output = (approval.outcome or {}).get("output")
     if output in (None, "", [], {}):
         return []
-    shown = _output_lines(output, texts)
+    shown = _output_text(output, texts)
     return [lines([fill(texts.outcome.returned)]), code(shown, limits.OUTCOME)]
 
 
-def _output_lines(output: Any, texts: Texts) -> str:
+def _output_text(output: Any, texts: Texts) -> str:
     if not isinstance(output, dict) or is_money(output):
-        return value_text(output, texts.locale)
+        return _short(output, texts)
     shown = list(output.items())[:_MOST_VALUES]
-    return "\n".join(f"{name}: {value_text(value, texts.locale)}" for name, value in shown)
+    return "\n".join(f"{name}: {_short(value, texts)}" for name, value in shown)
+
+
+def _short(value: Any, texts: Texts) -> str:
+    # forty ids would push what was decided off a phone's screen
+    of_ids = isinstance(value, list) and value and all(isinstance(part, str) for part in value)
+    return items_text(value, texts) if of_ids else value_text(value, texts.locale)
 
 
 def _rationale(approval: Approval, texts: Texts) -> list[Block]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from bot.blocks.bounded import Block, fields, lines, table
+from bot.blocks.bounded import Block, lines, table
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import place, who
 from bot.blocks.phrases import Link, Phrase, bold, fill, joined, words
@@ -158,7 +158,8 @@ def sample(shown: Measured, texts: Texts, *, as_table: bool) -> list[Block]:
         made = table(preview["columns"], rows, right=_amount_columns(preview["sample"]))
     else:
         separator = texts.common.separator
-        made = fields([separator.join(preview["columns"]), *(separator.join(row) for row in rows)])
+        named = words(separator.join(preview["columns"]), bold=True)
+        made = lines([named, *(words(separator.join(row)) for row in rows)])
     hidden = _hidden(shown, texts)
     return [made, lines([hidden])] if hidden else [made]
 

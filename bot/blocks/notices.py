@@ -35,6 +35,19 @@ class NoticeKind(StrEnum):
     UNKNOWN_OUTCOME = "unknown_outcome"
 
 
+WAITS_OR_ENDED = frozenset(
+    {
+        NoticeKind.CALL_ASKED,
+        NoticeKind.UNKNOWN_OUTCOME,
+        NoticeKind.RUN_COMPLETED,
+        NoticeKind.RUN_EXHAUSTED,
+        NoticeKind.RUN_FAILED,
+        NoticeKind.RUN_CANCELLED,
+    }
+)
+"""What is said when a run waits for people or has ended: nothing need happen after it for a long time."""
+
+
 class UnknownNotice(ValueError):
     """A notice of a kind that this version does not know."""
 

@@ -27,12 +27,13 @@ def register(cli: typer.Typer) -> None:
 def dev() -> None:
     """Run everything in one process, for trying it out: HTTP, worker, and the embedded PostgreSQL.
 
-    Needs SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY. With DATABASE_URL set it uses
-    that database instead. Migrates by itself. Listens on 127.0.0.1, PORT or 3000.
+    Needs SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY; with SLACK_APP_TOKEN instead of the
+    secret, Slack's requests come over Socket Mode. With DATABASE_URL set it uses that database instead.
+    Migrates by itself. Listens on 127.0.0.1, PORT or 3000.
     """
     settings = read_settings()
     settings.require_slack("vistobueno dev")
-    settings.require_signing_secret("vistobueno dev")
+    settings.require_requests("vistobueno dev")
     settings.require_model("vistobueno dev")
     complete(_dev(settings))
 
@@ -45,15 +46,16 @@ def web(
         ),
     ] = None,
 ) -> None:
-    """Run what Slack talks to: events, buttons, commands, at /slack/events.
+    """Run what Slack talks to: events, buttons, commands, at /slack/events or over Socket Mode.
 
-    Needs DATABASE_URL, SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET. Listens on 127.0.0.1:3000; if a
-    platform sets PORT, on that port of every address. Run as many as you like.
+    Needs DATABASE_URL, SLACK_BOT_TOKEN and SLACK_SIGNING_SECRET, or SLACK_APP_TOKEN for Socket Mode. Listens
+    on 127.0.0.1:3000; if a platform sets PORT, on that port of every address. Run as many as you like; in
+    Socket Mode Slack connects no more than ten.
     """
     settings = read_settings()
     settings.require_database("vistobueno web")
     settings.require_slack("vistobueno web")
-    settings.require_signing_secret("vistobueno web")
+    settings.require_requests("vistobueno web")
     complete(_web(settings, host))
 
 

@@ -77,6 +77,7 @@ def _group() -> None:
 def run() -> NoReturn:
     """Run the command line; exit 1 with one line on stderr for what a person can mend, 2 for wrong usage."""
     try:
+        _refuse_closed_output()
         _refuse_what_is_no_text(sys.argv)
         make_cli(*sys.argv[1:2])(prog_name="vistobueno")
     except FOR_PEOPLE as error:
@@ -92,6 +93,11 @@ def run() -> NoReturn:
         _give_up_output()
         _fail(CommandFailed(f"The output could not be written: {error.strerror}."))
     sys.exit(0)
+
+
+def _refuse_closed_output() -> None:
+    if sys.stdout is None:  # the shell's >&-
+        raise CommandFailed("The standard output is closed: send it to a file, or to /dev/null.")
 
 
 def _refuse_what_is_no_text(arguments: list[str]) -> None:

@@ -20,6 +20,8 @@ from bot.process import stopped_by_signals
 from bot.settings import Settings
 from store.engine import Database
 
+REFUND_SECONDS = 0.1  # of each: so that people see it count
+
 
 def register(cli: typer.Typer) -> None:
     """Add the command to `vistobueno`."""
@@ -52,7 +54,8 @@ def demo(
 
 async def _show(settings: Settings, port: int) -> None:
     stop = asyncio.Event()
-    async with open_world(settings, port=port) as world, shown(world) as keeper:
+    opened = open_world(settings, port=port, pace=REFUND_SECONDS)
+    async with opened as world, shown(world) as keeper:
         with stopped_by_signals(stop):
             for line in lines(world, settings):
                 typer.echo(line)
@@ -85,6 +88,7 @@ def lines(world: World, settings: Settings) -> list[str]:
         f"Open {world.sandbox.base_url}",
         "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta.",
         "`make demo ARGS=--play` lives the whole story, unattended.",
+        "Beside the Slack is the world: let payments fail overnight, kill the app, make Slack slow.",
         f"The bot answers with {world.model}.",
         *_where_it_is_kept(world, settings),
         "Ctrl-C ends the demo.",

@@ -95,7 +95,7 @@ def _sizes(approval: Approval, title: str) -> list[str]:
 def _when_or_who(approval: Approval) -> list[str | Moment]:
     if approval.status is ApprovalStatus.PENDING:
         return [Moment("until", approval.expires_at.timestamp())]
-    return [f"decided by {approval.decided_by.name}"] if approval.decided_by is not None else []
+    return [f"by {approval.decided_by.name}"] if approval.decided_by is not None else []
 
 
 def _moved(approval: Approval) -> list[str]:

@@ -18,6 +18,7 @@ from store.errors import StoreError, translated
 
 FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
 HAPPEN, NOW = "Let something happen", "In the database now"
+WHEN = "Best while a card waits in #approvals."
 WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for 38 became 41."
 WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
 WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."
@@ -38,7 +39,7 @@ class Scene:
     def sections(self) -> Sequence[Section]:
         """The controls, then what there is."""
         controls = (self._failing(), self._restarting(), self._slowness())
-        return [Section(HAPPEN, controls=controls), *self._shown]
+        return [Section(HAPPEN, WHEN, controls), *self._shown]
 
     async def look(self) -> None:
         """Read what there is."""

@@ -38,12 +38,13 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(settings: Settings, *, port: int) -> AsyncIterator[World]:
+async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> AsyncIterator[World]:
     """Start everything but the app.
 
     On the embedded server it works in an empty database of its own, because the sandbox starts empty too:
     what an earlier demo left would have no card. A database that DATABASE_URL names is taken as it is.
-    The sandbox listens on `port`. Raises DemoFailed, EmbeddedError or StoreError, each one sentence.
+    The sandbox listens on `port`, and a refund takes `pace` seconds. Raises DemoFailed, EmbeddedError or
+    StoreError, each one sentence.
     """
     async with AsyncExitStack() as stack:
         urls = await stack.enter_async_context(_database(settings))
@@ -53,7 +54,7 @@ async def open_world(settings: Settings, *, port: int) -> AsyncIterator[World]:
                 await create_shop(urls.owner)
         except NotOurShop as error:
             raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
-        provider = await stack.enter_async_context(RefundProvider.start())
+        provider = await stack.enter_async_context(RefundProvider.start(pace=pace))
         sandbox = await _start_sandbox(port)
         stack.push_async_callback(sandbox.stop)
         environ = _environ(settings, urls, sandbox, provider)

@@ -25,18 +25,8 @@ def check_variables(environ: Mapping[str, str]) -> Finding:
 
 def check_configuration(settings: Settings) -> Finding:
     """Whether the variables can work together."""
-    checks = (_socket_mode(settings), _owner_alone(settings), _two_databases(settings))
+    checks = (_owner_alone(settings), _two_databases(settings))
     return summed(CHECK, "every variable can be used", [found for found in checks if found is not None])
-
-
-def _socket_mode(settings: Settings) -> Finding | None:
-    if settings.slack_app_token is None:
-        return None
-    try:
-        settings.require_signing_secret("vistobueno web")
-    except SettingsError as error:
-        return failed(CHECK, "SLACK_APP_TOKEN keeps `web` and `dev` from starting", str(error))
-    return None
 
 
 def _owner_alone(settings: Settings) -> Finding | None:

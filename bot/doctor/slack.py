@@ -17,9 +17,19 @@ from bot.doctor.finding import Finding, failed, ok, skip, skipped, summed, warni
 from bot.doctor.people import check_people
 from bot.doctor.scopes import BOT_SCOPES
 from bot.settings import Settings, SettingsError, SlackSettings
-from bot.slack import Slack, SlackRefusedToken, SlackUnreachable, connect, introduce
+from bot.slack import Slack, SlackRefusedToken, SlackUnreachable, connect, introduce, open_socket
 
-CHECKS = ("slack", "slack clock", "scopes", "signing secret", "channels", "people", "approvers")
+CHECKS = (
+    "slack",
+    "slack clock",
+    "scopes",
+    "signing secret",
+    "socket mode",
+    "channels",
+    "people",
+    "approvers",
+)
+OF_THE_POLICY = CHECKS[-3:]
 HALF_A_SECOND = 0.5  # a Date has whole seconds, so on average this much is missing
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 SET_CLOCK = (
@@ -43,7 +53,7 @@ class Introduced:
 
 
 async def check_slack(settings: Settings, policy: Policy | None) -> list[Finding]:
-    """The seven checks of Slack, and of who can decide there."""
+    """The eight checks of Slack, and of who can decide there."""
     secret = check_signing_secret(settings)
     async with AsyncExitStack() as stack:
         try:
@@ -55,13 +65,18 @@ async def check_slack(settings: Settings, policy: Policy | None) -> list[Finding
             return _without_slack(secret, "the token is refused", str(error))
         except SlackUnreachable as error:
             return _without_slack(secret, "Slack cannot be asked", str(error))
-        before = [_token(introduced.answer), _clock(introduced), _scopes(introduced.headers), secret]
+        before = [
+            *(_token(introduced.answer), _clock(introduced), _scopes(introduced.headers), secret),
+            await _socket_mode(slack, settings.slack_app_token),
+        ]
         return [*before, *await _of_the_policy(slack, introduced.answer, policy)]
 
 
 def check_signing_secret(settings: Settings) -> Finding:
     """Whether there is a signing secret that can be one."""
     check, secret = "signing secret", settings.slack_signing_secret
+    if secret is None and settings.slack_app_token is not None:
+        return ok(check, "none is needed in Socket Mode")
     if secret is None:
         return failed(
             check,
@@ -105,6 +120,18 @@ def _clock(introduced: Introduced) -> Finding:
     return compare("slack clock", "Slack's", introduced.asked.ahead_of(told + HALF_A_SECOND), SET_CLOCK)
 
 
+async def _socket_mode(slack: Slack, app_token: str | None) -> Finding:
+    if app_token is None:
+        return ok("socket mode", "SLACK_APP_TOKEN is not set, so Slack sends to the app's request URL")
+    try:
+        await open_socket(slack.once, app_token)
+    except SlackRefusedToken as error:
+        return failed("socket mode", "Slack opens no connection", str(error))
+    except SlackUnreachable as error:
+        return failed("socket mode", "Slack cannot be asked for a connection", str(error))
+    return ok("socket mode", "Slack opens a connection for SLACK_APP_TOKEN")
+
+
 def _seconds(date: str) -> float | None:
     try:
         return parsedate_to_datetime(date).replace(tzinfo=UTC).timestamp()
@@ -129,6 +156,6 @@ def _scopes(headers: Mapping[str, str]) -> Finding:
 
 async def _of_the_policy(slack: Slack, answer: AsyncSlackResponse, policy: Policy | None) -> list[Finding]:
     if policy is None:
-        return skip(CHECKS[4:], "the policy cannot be used")
+        return skip(OF_THE_POLICY, "the policy cannot be used")
     channels = await check_channels(slack, policy, bot_name=answer["user"])
     return [channels, *await check_people(slack, policy, home_team=answer["team_id"])]

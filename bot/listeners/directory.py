@@ -6,6 +6,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.bot import Bot
 from bot.identity import read_user
+from bot.slack_json import at
 from store import directory
 
 
@@ -13,7 +14,7 @@ def register(app: AsyncApp, bot: Bot) -> None:
     """Listen to changes of users."""
 
     async def changed(event: dict[str, Any]) -> None:
-        user = read_user(event["user"], bot.team.team_id)
+        user = read_user(at(event, "user"), bot.team.team_id)
         await bot.durably(directory.save_user(bot.clicks.db, user))
 
     app.event("user_change")(changed)

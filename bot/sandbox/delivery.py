@@ -1,4 +1,4 @@
-"""Signed HTTP requests to the app, with Slack's three seconds and its retries."""
+"""Requests to the app, signed over HTTP or over Socket Mode, with Slack's three seconds and its retries."""
 
 import asyncio
 import contextlib
@@ -11,32 +11,54 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
 
 import aiohttp
 
 from bot.sandbox.changes import Changes
 from bot.sandbox.errors import Json
+from bot.sandbox.sockets import NoConnection, Sockets
 
 DEFAULT_PATH = "/slack/events"
 Target = int | str | None
-"""Which of the app's URLs: its position, the URL itself, or None for the next one in turn."""
+"""Which of the app's URLs or connections: its position, the URL itself, or None for the next in turn."""
+SOCKET = "socket"
+"""Where a delivery went that went over Socket Mode."""
 
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request as it goes over the wire, and the payload it was made from."""
+    """A request as it goes over HTTP, and the payload it was made from, which goes over Socket Mode."""
 
     kind: str
     payload: Json
     headers: Mapping[str, str]
     body: bytes
+    envelope_id: str = field(default_factory=lambda: str(uuid4()))
+
+    @property
+    def envelope(self) -> Json:
+        """As it goes over Socket Mode."""
+        is_event = self.kind in {"event_callback", "app_rate_limited"}
+        other = "slash_commands" if self.kind == "slash_command" else "interactive"
+        envelope: Json = {
+            "envelope_id": self.envelope_id,
+            "type": "events_api" if is_event else other,
+            "payload": self.payload,
+            "accepts_response_payload": not is_event,
+        }
+        if is_event:
+            envelope["retry_attempt"] = int(self.headers.get("x-slack-retry-num", 0))
+            envelope["retry_reason"] = self.headers.get("x-slack-retry-reason", "")
+        return envelope
 
 
 @dataclass(frozen=True)
 class Delivery:
     """One attempt to deliver: where, what came back, how long it took, and what failed.
 
-    `failure` is None or Slack's retry reason: "http_timeout", "http_error", "connection_failed".
+    `failure` is None or Slack's retry reason: "http_timeout", "http_error", "connection_failed", and
+    "timeout" over Socket Mode, where an answer has the status 200.
     """
 
     request: SignedRequest
@@ -63,6 +85,10 @@ class Delivery:
         return self.failure is None
 
 
+Outcome = tuple[int | None, str, dict[str, str], str | None]
+"""Status, body and headers of an answer, and what failed."""
+
+
 def sign(secret: str, timestamp: str, body: bytes) -> str:
     """The value of `X-Slack-Signature` (docs.slack.dev/authentication/verifying-requests-from-slack)."""
     base = b"v0:" + timestamp.encode() + b":" + body
@@ -71,13 +97,15 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
 
 @dataclass
 class Deliverer:
-    """Sends to the app's URLs, one after the other in turn, and records every attempt."""
+    """Sends to the app's URLs, or its connections, one after the other in turn; records every attempt."""
 
     signing_secret: str
     changes: Changes
     ack_timeout: float = 3.0
     retry_delays: Sequence[float] = (0.0, 60.0, 300.0)
     urls: tuple[str, ...] = ()
+    sockets: Sockets | None = None
+    """The app's connections, if it is in Socket Mode."""
     log: list[Delivery] = field(default_factory=list)
     _turns: "itertools.count[int]" = field(default_factory=itertools.count)
     _session: aiohttp.ClientSession | None = None
@@ -88,6 +116,11 @@ class Deliverer:
         self.urls = tuple(
             url if urlsplit(url).path.strip("/") else url.rstrip("/") + DEFAULT_PATH for url in urls
         )
+
+    @property
+    def has_app(self) -> bool:
+        """Whether there is an app that can be told of anything."""
+        return bool(self.urls) or self.sockets is not None
 
     def sign_json(self, kind: str, payload: Json, headers: Mapping[str, str] | None = None) -> SignedRequest:
         """An Events API request."""
@@ -105,8 +138,22 @@ class Deliverer:
 
     async def send(self, request: SignedRequest, to: Target = None) -> Delivery:
         """One attempt; never raises for what the app does, and is recorded in `log`."""
-        url = self._url(to)
         started = time.monotonic()
+        if self.sockets is not None and not isinstance(to, str):
+            url = SOCKET
+            status, body, headers, failure = await self._push(self.sockets, request, to)
+        else:
+            url = self._url(to)
+            status, body, headers, failure = await self._post(url, request)
+        number = int(request.headers.get("x-slack-retry-num", 0))
+        reason = request.headers.get("x-slack-retry-reason")
+        elapsed = time.monotonic() - started
+        delivery = Delivery(request, url, status, body, headers, elapsed, failure, number, reason)
+        self.log.append(delivery)
+        self.changes.announce()
+        return delivery
+
+    async def _post(self, url: str, request: SignedRequest) -> Outcome:
         status, body, headers = None, "", dict[str, str]()
         failure: str | None = None
         try:
@@ -121,13 +168,17 @@ class Deliverer:
             failure = "http_timeout"
         except (aiohttp.ClientError, OSError):
             failure = "connection_failed"
-        number = int(request.headers.get("x-slack-retry-num", 0))
-        reason = request.headers.get("x-slack-retry-reason")
-        elapsed = time.monotonic() - started
-        delivery = Delivery(request, url, status, body, headers, elapsed, failure, number, reason)
-        self.log.append(delivery)
-        self.changes.announce()
-        return delivery
+        return status, body, headers, failure
+
+    async def _push(self, sockets: Sockets, request: SignedRequest, to: int | None) -> Outcome:
+        try:
+            async with asyncio.timeout(self.ack_timeout):
+                answer = await sockets.send(request.envelope, to)
+        except TimeoutError:
+            return None, "", {}, "timeout"
+        except NoConnection:
+            return None, "", {}, "connection_failed"
+        return 200, json.dumps(answer) if answer else "", {"content-type": "application/json"}, None
 
     async def deliver(self, request: SignedRequest, to: Target = None, *, again: bool) -> Delivery:
         """The first attempt; with `again`, failed ones are repeated in the background as Slack does."""

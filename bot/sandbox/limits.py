@@ -76,3 +76,6 @@ VIEW_STACK = 3
 TRIGGER_SECONDS = 3.0
 RESPONSE_URL_USES = 5
 RESPONSE_URL_SECONDS = 30 * 60
+
+# docs.slack.dev/apis/events-api/using-socket-mode
+SOCKETS_PER_APP = 10

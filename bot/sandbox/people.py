@@ -241,7 +241,7 @@ class Person:
 
     def _show_answer(self, command: str, channel: str, delivery: Delivery) -> None:
         if not delivery.acked:
-            reason = "operation_timeout" if delivery.failure == "http_timeout" else "dispatch_failed"
+            reason = "operation_timeout" if str(delivery.failure).endswith("timeout") else "dispatch_failed"
             note_from_slackbot(self.slack, channel, self.id, f'{command} failed with the error "{reason}"')
             return
         if not delivery.body.strip():

@@ -13,6 +13,7 @@ from bot.sandbox.people import Person, spread
 from bot.sandbox.ratelimit import RateLimits
 from bot.sandbox.server import ApiCall, HttpServer, WebApi
 from bot.sandbox.slack import Slack
+from bot.sandbox.sockets import Sockets
 from bot.sandbox.unsettled import Unsettled
 from bot.sandbox.workspace import Channel, Message, User, Workspace
 from bot.sandbox.world import World
@@ -42,16 +43,21 @@ class Sandbox:
         suggestion: str = "",
         ack_timeout: float = 3.0,
         retry_delays: Sequence[float] = (0.0, 60.0, 300.0),
+        socket_mode: bool = False,
     ) -> "Sandbox":
         """Serve a workspace (the shop if none is given) on 127.0.0.1; port 0 takes any free one.
 
         Limits are the documented ones unless `rate_limits` says otherwise. `ack_timeout` and
         `retry_delays` are seconds; the latter are Slack's waits before an event is sent again.
-        `suggestion` is what the page offers to say to the bot where nobody has written yet.
+        `suggestion` is what the page offers to say to the bot where nobody has written yet. With
+        `socket_mode` the app is sent everything over the connections that it opens.
         """
         workspace = workspace or Workspace.shop()
         deliverer = Deliverer(workspace.app.signing_secret, workspace.changes, ack_timeout, retry_delays)
         limits = rate_limits or RateLimits.documented()
+        if socket_mode:
+            deliverer.sockets = Sockets(workspace.app.id, workspace.changes)
+            await deliverer.sockets.start()
         sandbox = cls(Slack(workspace, unsettled or Unsettled(), limits, deliverer), suggestion)
         sandbox.base_url = f"http://127.0.0.1:{await sandbox._server.start(port)}"
         sandbox.slack.response_urls.base_url = sandbox.base_url
@@ -71,6 +77,7 @@ class Sandbox:
         suggestion: str = "",
         ack_timeout: float = 3.0,
         retry_delays: Sequence[float] = (0.0, 60.0, 300.0),
+        socket_mode: bool = False,
     ) -> AsyncIterator["Sandbox"]:
         """`start` for the time of an `async with`."""
         sandbox = await cls.start(
@@ -82,6 +89,7 @@ class Sandbox:
             suggestion=suggestion,
             ack_timeout=ack_timeout,
             retry_delays=retry_delays,
+            socket_mode=socket_mode,
         )
         try:
             yield sandbox
@@ -91,6 +99,8 @@ class Sandbox:
     async def stop(self) -> None:
         """End retries and hung calls, and close the server."""
         await self.slack.deliverer.stop()
+        if self.slack.deliverer.sockets is not None:
+            await self.slack.deliverer.sockets.stop()
         self.web_api.closing.set()
         self.workspace.changes.announce()  # so that pages that follow the changes end
         await self._server.stop()
@@ -121,6 +131,14 @@ class Sandbox:
     def calls(self) -> list[ApiCall]:
         """Every call the app made, in order."""
         return self.web_api.calls
+
+    @property
+    def sockets(self) -> Sockets:
+        """The app's connections; LookupError unless it is in Socket Mode."""
+        sockets = self.slack.deliverer.sockets
+        if sockets is None:
+            raise LookupError("This workspace sends over HTTP: start it with socket_mode=True.")
+        return sockets
 
     def connect(self, *urls: str) -> None:
         """Deliver to these URLs of the app from now on, in turn; `/slack/events` is added if missing."""

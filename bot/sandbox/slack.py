@@ -50,7 +50,7 @@ class Slack:
     ) -> Delivery | None:
         """Deliver an event if the app is subscribed to it and has the scope; None if it is not told."""
         app = self.workspace.app
-        if not self.deliverer.urls and not isinstance(to, str):
+        if not self.deliverer.has_app and not isinstance(to, str):
             return None
         needed = EVENT_SCOPES.get(subscription, frozenset())
         if subscription not in app.events or (needed and not needed & app.scopes):
@@ -66,7 +66,7 @@ class Slack:
     def echo(self, message: Message, subtype: str | None = None) -> None:
         """Tell the app, in the background, of its own message in a DM, as Slack does."""
         channel = self.workspace.channels[message.channel_id]
-        if channel.im_with is None or message.only_for is not None or not self.deliverer.urls:
+        if channel.im_with is None or message.only_for is not None or not self.deliverer.has_app:
             return
         shown = message_json(message, self.workspace, self.unsettled)
         event: Json = {"channel": channel.id, "channel_type": "im", "event_ts": self.workspace.new_ts()}

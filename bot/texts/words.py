@@ -200,6 +200,38 @@ class NoticeWords:
 
 
 @dataclass(frozen=True)
+class LineWords:
+    """What the first message of an answer says while the run goes on, and once it has ended."""
+
+    thinking: str
+    reading: str
+    looking_again: str
+    refused: str
+    measuring: str
+    checking_again: str
+    tool: str
+    running: str
+    counted: str
+    counted_of: str
+    queued: str
+    again: str
+    waiting: str
+    either: str
+    approved: str
+    unknown: str
+    completed: str
+    exhausted: str
+    failed: str
+    cancelled: str
+    executed: str
+    call_failed: str
+    rejected: str
+    expired: str
+    call_cancelled: str
+    still_running: str
+
+
+@dataclass(frozen=True)
 class ReplyWords:
     """What the person who clicked is told, and nobody else."""
 
@@ -250,4 +282,5 @@ class Texts:
     form: FormWords
     list: ListWords
     notice: NoticeWords
+    line: LineWords
     reply: ReplyWords

@@ -67,6 +67,7 @@ async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[C
         "DATABASE_URL": settings.database_url or "",
         "SLACK_BOT_TOKEN": settings.slack_bot_token or "",
         "SLACK_SIGNING_SECRET": settings.slack_signing_secret or "",
+        "SLACK_APP_TOKEN": settings.slack_app_token or "",
         "SLACK_API_URL": settings.slack_api_url,
         "ANTHROPIC_API_KEY": settings.anthropic_api_key or "",
         "ANTHROPIC_BASE_URL": settings.anthropic_base_url or "",

@@ -122,18 +122,24 @@ async def staged(
     database: OwnDatabase,
     monkeypatch: pytest.MonkeyPatch,
     *scripts: Script,
+    tools: str = "agent.tools:TOOLS",
     processes: int = 1,
     work: bool = True,
     rate_limits: RateLimits | None = None,
     policy: Path = ROOT / "policy.toml",
+    socket_mode: bool = False,
 ) -> AsyncIterator[Stage]:
-    """Everything running; `work`: the first process has a worker."""
+    """Everything running; `work`: the first process has a worker; `socket_mode`: nothing over HTTP."""
     async with AsyncExitStack() as stack:
         await create_shop(database.owner_url)
         provider = await stack.enter_async_context(RefundProvider.start())
         model = await stack.enter_async_context(model_under_rules(*scripts))
         sandbox = await stack.enter_async_context(
-            Sandbox.running(rate_limits=rate_limits or RateLimits.off(), retry_delays=(0.0, 0.0, 0.0))
+            Sandbox.running(
+                rate_limits=rate_limits or RateLimits.off(),
+                retry_delays=(0.0, 0.0, 0.0),
+                socket_mode=socket_mode,
+            )
         )
         monkeypatch.setenv("DATABASE_URL", database.url)
         monkeypatch.setenv("SHOP_PROVIDER_URL", provider.url)
@@ -141,11 +147,13 @@ async def staged(
             {
                 "DATABASE_URL": database.url,
                 "SLACK_BOT_TOKEN": sandbox.workspace.app.bot_token,
-                "SLACK_SIGNING_SECRET": sandbox.workspace.app.signing_secret,
+                "SLACK_SIGNING_SECRET": "" if socket_mode else sandbox.workspace.app.signing_secret,
+                "SLACK_APP_TOKEN": sandbox.workspace.app.app_token if socket_mode else "",
                 "SLACK_API_URL": sandbox.api_url,
                 "ANTHROPIC_API_KEY": "test",
                 "ANTHROPIC_BASE_URL": model.url,
                 "VISTOBUENO_POLICY": str(policy),
+                "VISTOBUENO_TOOLS": tools,
             }
         )
         db = Database.open(database.url)
@@ -154,7 +162,10 @@ async def staged(
         for number in range(processes):
             process = await stack.enter_async_context(process_of(settings, work=work and number == 0))
             made.processes.append(process)
-        sandbox.connect(*(process.url for process in made.processes))
+        if socket_mode:
+            await sandbox.until(lambda: len(sandbox.sockets.open) == processes)
+        else:
+            sandbox.connect(*(process.url for process in made.processes))
         yield made
 
 
@@ -167,6 +178,8 @@ async def process_of(settings: Settings, *, work: bool) -> AsyncIterator[Process
         with listen("127.0.0.1", 0) as listening:
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             parts = [asyncio.create_task(serve(app.http, listening, stop, answers.set))]
+            if app.socket_mode is not None:
+                parts.append(asyncio.create_task(app.socket_mode.serve(stop)))
             if work:
                 parts.append(asyncio.create_task(app.worker.run(stop)))
             try:

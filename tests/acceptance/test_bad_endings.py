@@ -57,6 +57,15 @@ def test_output_that_cannot_be_written_is_said_in_one_line() -> None:
     assert ended.sentence == "The output could not be written: No space left on device."
 
 
+def test_output_that_is_closed_is_said_in_one_line() -> None:
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", *COMMAND, "policy", "check"]
+    done = subprocess.run(
+        shell, cwd=ROOT, env=clean({}), stderr=subprocess.PIPE, text=True, timeout=2 * SECONDS, check=False
+    )
+    ended = Ended(done.returncode, "", done.stderr)
+    assert ended.sentence == "The standard output is closed: send it to a file, or to /dev/null."
+
+
 # --- Ctrl-C and SIGTERM ---
 
 

@@ -30,6 +30,8 @@ from tests.standins.postgres import OldServer, running
         ("postgresql://app:s3cret@127.0.0.1:port/shop", "^DATABASE_URL is not a URL: write it as"),
         ("postgresql://app:mo@s3cret@127.0.0.1/shop", "^DATABASE_URL has a second @: .* as %40"),
         ("postgresql://app:s3cret@[::1/shop", "^DATABASE_URL is not a URL: write it as"),
+        ("postgresql://app:s3cret and@127.0.0.1/shop", "^DATABASE_URL has spaces or signs that cannot"),
+        ("postgresql://app:s3cret\udcff@127.0.0.1/shop", "^DATABASE_URL has spaces or signs that cannot"),
         ("postgresql://app:s3cret@127.0.0.1:1/shop?colour=red", 'invalid URI query parameter: "colour"'),
     ],
 )

@@ -49,8 +49,9 @@ async def test_two_demos_of_one_user_do_not_meet_and_leave_nothing() -> None:
 async def test_what_the_terminal_says_lets_another_one_look() -> None:
     async with open_world(EMBEDDED, port=0) as world:
         [command] = [line for line in lines(world, EMBEDDED) if "DATABASE_URL=" in line]
+        here = clean({"PYTHONPATH": str(ROOT)})  # not where the command was installed from, which may differ
         process = await asyncio.create_subprocess_shell(
-            command, cwd=ROOT, env=clean({}), stdout=asyncio.subprocess.PIPE
+            command, cwd=ROOT, env=here, stdout=asyncio.subprocess.PIPE
         )
         out, _ = await asyncio.wait_for(process.communicate(), SECONDS)
     assert (process.returncode, out.decode()) == (0, "Nothing waits; --all shows what has ended.\n")

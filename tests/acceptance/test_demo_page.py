@@ -7,17 +7,21 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import aiohttp
 import psycopg
 import pytest
 
 from bot.demo.command import shown
+from bot.demo.errors import DemoFailed
+from bot.demo.keeper import Keeper
 from bot.demo.world import World, open_world
 from bot.sandbox import Message
 from bot.settings import Settings
 from tests.acceptance.commands import COMMAND, ROOT, SECONDS, clean
 from tests.acceptance.stage import eventually
+from tests.acceptance.test_bad_endings import users_of
 from tests.databases import Database
 from tests.sandbox.browsing import Browser, Document
 
@@ -31,18 +35,17 @@ class Demo:
     """A running demo, and a browser at its page."""
 
     world: World
+    keeper: Keeper
     browser: Browser
 
     async def page(self, *words: str) -> Document:
         """Marta's page, once it has all of these words."""
-
-        async def look() -> Document | None:
-            page = await self.browser.open()
-            return page if all(one in page.text for one in words) else None
-
-        found = await eventually(look)
-        assert found is not None
-        return found
+        async with asyncio.timeout(SECONDS):
+            while True:
+                page = await self.browser.open()
+                if all(one in page.text for one in words):
+                    return page
+                await asyncio.sleep(0.05)
 
     async def press(self, label: str) -> Document:
         """Marta presses a button, the newest of that label."""
@@ -61,10 +64,10 @@ async def demo(database: Database) -> AsyncIterator[Demo]:
     urls = {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}
     async with (
         open_world(Settings.read(urls), port=0) as world,
-        shown(world),
+        shown(world) as keeper,
         aiohttp.ClientSession() as http,
     ):
-        yield Demo(world, Browser(world.sandbox, http))
+        yield Demo(world, keeper, Browser(world.sandbox, http))
 
 
 async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Database) -> None:
@@ -81,7 +84,7 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
             "Refunds at the provider 38 of 38 payments, €4,120.00",
             "Failed payments in the shop 0",
             "Clicks 1 delivered 1 time Decisions 1",
-            "Refund 38 payments · €4,120.00 executed revision 1 · decided by Marta",
+            "Refund 38 payments · €4,120.00 executed revision 1 · by Marta",
             "please refund the failed payments completed asked by Leo",
         )
 
@@ -107,7 +110,7 @@ async def test_three_payments_fail_once_and_the_page_says_what_moved(database: D
         assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
         await here.press("Approve")
         page = await here.page("Refund 41 payments · €4,375.25 pending", "superseded")
-        assert "decided by Marta · failed payments: 38 → 41" in page.text
+        assert "by Marta · failed payments: 38 → 41" in page.text
         assert "Refunds at the provider 0 Clicks 1" in page.text
 
 
@@ -143,6 +146,22 @@ async def test_what_is_written_while_the_app_is_away_is_delivered_again(database
         )
         assert again is not None and again.request.body == first.request.body
         await here.page("Refund 38 payments · €4,120.00 pending")
+
+
+async def test_an_app_that_cannot_be_started_again_is_said_and_ends_the_demo(database: Database) -> None:
+    async with demo(database) as here:
+        cast(dict[str, str], here.world.environ)["VISTOBUENO_POLICY"] = "nowhere.toml"
+        await here.press(RESTART)
+        with pytest.raises(DemoFailed, match=r"^The app could not start\. It said: .*nowhere\.toml"):
+            await asyncio.wait_for(here.keeper.ended(), SECONDS)
+
+
+@pytest.mark.debian
+async def test_a_demo_that_ends_while_its_app_is_restarted_leaves_no_process(database: Database) -> None:
+    async with demo(database) as here:
+        await here.press(RESTART)
+        await here.page("Starting another one")
+    assert users_of(database) == []
 
 
 async def test_a_click_that_a_slow_slack_delivers_twice_is_one_decision(database: Database) -> None:

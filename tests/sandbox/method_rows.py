@@ -92,7 +92,25 @@ METHODS = (
     ),
     tested(
         "apps.connections.open: tokens and forbidden_team",
-        "test_methods.test_socket_mode_is_refused_by_token_and_by_team",
+        "test_methods.test_a_connection_is_refused_by_token_and_where_the_app_is_not_in_socket_mode",
+    ),
+    tested(
+        "Socket Mode: hello counts connections",
+        "test_sockets.test_a_connection_begins_with_a_hello_that_counts_the_app_s_connections",
+    ),
+    tested("Socket Mode: a URL serves once", "test_sockets.test_a_url_is_good_for_one_connection"),
+    tested("Socket Mode: ten connections", "test_sockets.test_the_eleventh_connection_is_one_too_many"),
+    tested(
+        "Socket Mode: events take no payload",
+        "test_sockets.test_an_event_takes_no_payload_and_says_which_attempt_it_is",
+    ),
+    tested(
+        "Socket Mode: commands take one",
+        "test_sockets.test_a_command_is_answered_with_a_payload_and_never_comes_again",
+    ),
+    tested(
+        "Socket Mode: one connection per envelope",
+        "test_sockets.test_each_envelope_goes_to_one_connection_in_turn",
     ),
     tested("429 carries Retry-After", TIERS),
     tested(

@@ -143,7 +143,9 @@ async def test_a_free_plan_has_no_user_groups(client: AsyncWebClient, sandbox: S
         assert await error_of(client, method, usergroup="S0LEADS") == "plan_upgrade_required"
 
 
-async def test_socket_mode_is_refused_by_token_and_by_team(sandbox: Sandbox) -> None:
+async def test_a_connection_is_refused_by_token_and_where_the_app_is_not_in_socket_mode(
+    sandbox: Sandbox,
+) -> None:
     bot, app = client_of(sandbox), client_of(sandbox, "xapp-sandbox")
     assert await error_of(bot, "apps.connections.open") == "not_allowed_token_type"
     assert await error_of(app, "apps.connections.open") == "forbidden_team"

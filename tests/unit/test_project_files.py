@@ -1,6 +1,7 @@
 """The files around the code agree with each other: manifest, environment, processes, locks, Makefile."""
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -127,11 +128,14 @@ def locked(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[a-z,]+\])?==([^\\\n]+)", read(name), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
-def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("requirements.lock", 50), ("requirements-dev.lock", 50), ("requirements-browser.lock", 2)],
+)
+def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str, least: int) -> None:
     text = read(name)
     entries = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
-    assert len(entries) > 50
+    assert len(entries) >= least
     assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
     assert re.findall(r"https?://|index-url|find-links|file:", text) == []
 
@@ -139,6 +143,23 @@ def test_a_lock_has_hashes_for_all_and_names_no_registry(name: str) -> None:
 def test_the_development_lock_has_the_same_versions_as_the_other() -> None:
     runtime, development = locked("requirements.lock"), locked("requirements-dev.lock")
     assert {name: development[name] for name in runtime} == runtime
+
+
+def test_the_lock_of_the_browsers_tests_has_what_is_declared_and_the_versions_of_the_others() -> None:
+    development, browser = locked("requirements-dev.lock"), locked("requirements-browser.lock")
+    assert set(tomllib.loads(read("pyproject.toml"))["dependency-groups"]["browser"]) <= set(browser)
+    shared = set(development) & set(browser)
+    assert {name: browser[name] for name in shared} == {name: development[name] for name in shared}
+
+
+def test_the_lock_of_npm_has_one_package_with_its_hash_and_names_no_registry() -> None:
+    folder = "tests/browser/outside"
+    wanted = json.loads(read(f"{folder}/package.json"))["optionalDependencies"]
+    packages = json.loads(read(f"{folder}/package-lock.json"))["packages"]
+    there = {path.removeprefix("node_modules/"): package for path, package in packages.items() if path}
+    assert {name: package["version"] for name, package in there.items()} == wanted
+    assert all(package["integrity"].startswith("sha512-") for package in there.values())
+    assert not any("resolved" in package for package in there.values())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +184,18 @@ def make(*arguments: str, folder: Path) -> str:
 
 def test_make_alone_lists_the_commands() -> None:
     commands = re.findall(r"^make (\w+) ", make(folder=ROOT), re.MULTILINE)
-    assert commands == ["help", "setup", "demo", "test", "check", "mutants", "bench", "lock", "clean"]
+    assert commands == [
+        "help",
+        "setup",
+        "demo",
+        "test",
+        "screenshots",
+        "check",
+        "mutants",
+        "bench",
+        "lock",
+        "clean",
+    ]
 
 
 def test_make_demo_leaves_the_standard_output_to_the_demo(tmp_path: Path) -> None:

@@ -106,4 +106,5 @@ delete_customers = Tool(
     timeout="60s",
     personal=frozenset({"Name"}),
     reasons=("Still needed for the books", "Too many at once"),
+    doing="Deleting customers",
 )

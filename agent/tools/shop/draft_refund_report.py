@@ -71,4 +71,5 @@ draft_refund_report = Tool(
     undo=discard,
     repeatable=True,
     timeout="15s",
+    doing="Drafting a refund report",
 )

@@ -37,8 +37,9 @@ class Refund:
 class RefundProvider:
     """Refunds what it is asked to, once per key, and counts; `requests` includes repeats and faults."""
 
-    def __init__(self) -> None:
+    def __init__(self, pace: float = 0.0) -> None:
         self.url = ""
+        self._pace = pace
         self.requests = 0
         self.refused_payments: set[str] = set()
         self.holding = asyncio.Event()
@@ -49,9 +50,12 @@ class RefundProvider:
 
     @classmethod
     @asynccontextmanager
-    async def start(cls, port: int = 0) -> AsyncIterator[Self]:
-        """Serve on 127.0.0.1, on a free port unless one is given; `url` is where."""
-        provider = cls()
+    async def start(cls, port: int = 0, *, pace: float = 0.0) -> AsyncIterator[Self]:
+        """Serve on 127.0.0.1, on a free port unless one is given; `url` is where.
+
+        A refund takes `pace` seconds, as it does elsewhere.
+        """
+        provider = cls(pace)
         app = web.Application()
         app.add_routes([web.post("/refunds", provider._refund), web.get("/refunds", provider._list)])
         runner = web.AppRunner(app, access_log=None)
@@ -79,6 +83,7 @@ class RefundProvider:
 
     async def _refund(self, request: web.Request) -> web.StreamResponse:
         self.requests += 1
+        await asyncio.sleep(self._pace)
         fault = self._faults.popleft() if self._faults else None
         if fault is Fault.SERVER_ERROR:
             return web.json_response({"error": "out of order"}, status=500)

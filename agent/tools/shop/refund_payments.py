@@ -82,10 +82,12 @@ async def refund(input: RefundPayments, ctx: Context) -> dict[str, Any]:
     done: list[str] = []
     total = Money("0", "EUR")
     async with open_shop() as shop, ClientSession(timeout=ClientTimeout(total=REQUEST_SECONDS)) as http:
-        for row in await _still_refundable(shop, input.payment_ids, ctx.idempotency_key):
+        rows = await _still_refundable(shop, input.payment_ids, ctx.idempotency_key)
+        for row in rows:
             await _refund_one(http, provider, row, ctx.idempotency_key, input.reason, done)
             await _mark_refunded(shop, row["id"], ctx.idempotency_key)
             done.append(row["id"])
+            ctx.progress(len(done), len(rows))
             total += Money(row["amount"], row["currency"])
     ctx.log.info("refunded", payments=len(done), total=str(total))
     return {"refunded": len(done), "total": total.to_json(), "payment_ids": done}
@@ -155,4 +157,5 @@ refund_payments = Tool(
     personal=frozenset({"Customer"}),
     followup="send_email",
     reasons=("Wrong amount", "Needs a closer look first", "The customer was helped another way"),
+    doing="Refunding payments",
 )

@@ -52,4 +52,5 @@ search_payments = Tool(
     risk=Risk.READ_ONLY,
     execute=search,
     timeout="15s",
+    doing="Looking at payments",
 )

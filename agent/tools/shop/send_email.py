@@ -10,6 +10,8 @@ from agent.tools.shop.words import counted
 
 Address = Annotated[str, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+\.[^@\s,;<>]+$", max_length=254)]
 
+AT_ONCE = 50
+
 
 class SendEmail(BaseModel):
     """Send one email to one or more people. Every recipient gets a copy of their own."""
@@ -57,11 +59,13 @@ async def send(input: SendEmail, ctx: Context) -> dict[str, Any]:
     """Put one message for each recipient into the outbox, all or none."""
 
     async def put(shop: Shop) -> dict[str, Any]:
-        await shop.execute(
-            """INSERT INTO shop.outbox (key, recipient, subject, body)
-               SELECT %s, recipient, %s, %s FROM unnest(%s::text[]) AS recipient""",
-            [ctx.idempotency_key, input.subject, input.body, input.to],
-        )
+        for begin in range(0, len(input.to), AT_ONCE):
+            await shop.execute(
+                """INSERT INTO shop.outbox (key, recipient, subject, body)
+                   SELECT %s, recipient, %s, %s FROM unnest(%s::text[]) AS recipient""",
+                [ctx.idempotency_key, input.subject, input.body, input.to[begin : begin + AT_ONCE]],
+            )
+            ctx.progress(min(begin + AT_ONCE, len(input.to)), len(input.to))
         return {"sent": len(input.to)}
 
     return await do_once(ctx.idempotency_key, put)
@@ -80,4 +84,5 @@ send_email = Tool(
     timeout="15s",
     personal=frozenset({"Recipient", "Customer", "to"}),
     reasons=("Wrong tone", "Wrong recipients"),
+    doing="Sending emails",
 )

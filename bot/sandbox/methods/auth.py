@@ -19,5 +19,8 @@ def test(call: Call) -> Json:
 
 
 def open_connection(call: Call) -> Json:
-    """Refused: this workspace delivers over HTTP only."""
-    raise SlackError("forbidden_team")
+    """A URL for one connection, refused unless the app is in Socket Mode."""
+    sockets = call.slack.deliverer.sockets
+    if sockets is None:
+        raise SlackError("forbidden_team")
+    return {"url": sockets.new_url()}

@@ -8,9 +8,14 @@ let stream = null;
 let opener = null; // finds what had the focus before a window opened
 let pressed = null; // finds the button that was pressed last
 
+// An input block is known by its field: others may come before it while somebody types into it.
+function keyOf(node) {
+  return node.id || (node.classList?.contains("input") && node.querySelector("label")?.htmlFor) || "";
+}
+
 // Putting new markup in place of old: nodes that are still there stay the same nodes.
 function morph(old, made) {
-  if (old.nodeType !== made.nodeType || old.nodeName !== made.nodeName || (old.id || "") !== (made.id || "")) {
+  if (old.nodeType !== made.nodeType || old.nodeName !== made.nodeName || keyOf(old) !== keyOf(made)) {
     old.replaceWith(made);
     return;
   }
@@ -32,14 +37,15 @@ function morph(old, made) {
 function morphChildren(old, made) {
   let at = old.firstChild;
   for (const wanted of [...made.childNodes]) {
-    const known = wanted.id ? [...old.children].find((child) => child.id === wanted.id) : null;
+    const key = keyOf(wanted);
+    const known = key ? [...old.children].find((child) => keyOf(child) === key) : null;
     while (known && at && at !== known) {
       const next = at.nextSibling;
       at.remove();
       at = next;
     }
     const next = at ? at.nextSibling : null;
-    if (!at || (at.id && at.id !== wanted.id)) old.insertBefore(wanted, at);
+    if (!at || (keyOf(at) && keyOf(at) !== key)) old.insertBefore(wanted, at);
     else {
       morph(at, wanted);
       at = next;
@@ -57,17 +63,9 @@ function replaceInside(id, made) {
   if (!old) return;
   const scrolls = old.classList.contains("scrolls");
   const atEnd = scrolls && old.scrollHeight - old.scrollTop - old.clientHeight < 60;
-  const typed = id === "windows" ? typedInto(old) : [];
   morphChildren(old, made);
-  for (const [field, value] of typed) if (one(field) && !one(field).value) one(field).value = value;
   if (atEnd) old.scrollTop = old.scrollHeight;
   if (id === "windows") showWindows();
-}
-
-// What is typed into a window while it is filled: its fields move to other places, as other nodes.
-function typedInto(windows) {
-  const fields = [...windows.querySelectorAll("input[id], textarea[id]")];
-  return fields.filter((field) => field.value !== field.defaultValue).map((field) => [field.id, field.value]);
 }
 
 // Windows: real modal dialogs, with the focus inside, and back where it was afterwards.
@@ -151,7 +149,11 @@ function arrive(url, made) {
   const failed = made.getElementById("notices").textContent;
   for (const name of ["failed", "ask", "where"]) there.searchParams.delete(name);
   const moved = there.search !== location.search;
-  if (moved) history.pushState(null, "", there);
+  if (moved) {
+    history.pushState(null, "", there);
+    // the menu that led away has done its work
+    for (const menu of document.querySelectorAll(":popover-open")) menu.hidePopover();
+  }
   if (moved || Number(made.body.dataset.version) >= version) {
     version = Number(made.body.dataset.version);
     document.title = made.title;

@@ -87,7 +87,7 @@ def _item(item: Item, sight: Sight) -> Html:
     details = [one if isinstance(one, str) else _moment(one, sight) for one in item.details]
     status = tag("span", item.status, class_=f"status {item.tone}".strip())
     below = tag("small", joined(details, Html(" · "))) if details else None
-    return tag("li", tag("b", item.title), " ", status, below)
+    return tag("li", tag("b", item.title), " ", status, " ", below)
 
 
 def _moment(moment: Moment, sight: Sight) -> Html:

@@ -149,6 +149,37 @@ async def test_an_edit_that_changes_nothing_is_an_approval(database: Database, t
         assert (await o.result(asked))["edited"] is False
 
 
+async def test_an_edit_that_changes_nothing_counts_for_the_world_that_its_author_saw(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        o.world.due = 41
+        made = await draft(o, asked, ["b1", "b2"])
+        assert made.content.precondition == {"bills due": 41}
+        seen = await confirm_draft(o.house, made.id, o.person())
+        assert isinstance(seen, Recorded)
+        assert (seen.verdict, seen.approval.revision) == ("edit", 2)
+        assert seen.approval.shown == made.content
+        await o.work()
+        assert o.world.paid == ["b1", "b2"]
+        assert (await o.result(asked))["edited"] is False
+
+
+async def test_an_edit_that_changes_nothing_does_not_run_in_the_world_of_the_card(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        was, o.world.due = o.world.due, 41
+        made = await draft(o, asked, ["b1", "b2"])
+        await confirm_draft(o.house, made.id, o.person())
+        o.world.due = was
+        await o.work()
+        assert o.world.paid == []
+        assert (await o.approval(asked.id)).status is ApprovalStatus.SUPERSEDED
+
+
 async def test_an_edited_call_is_checked_against_what_its_draft_showed(
     database: Database, tmp_path: Path
 ) -> None:

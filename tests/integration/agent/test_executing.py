@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, model_serializer
 
 from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, expect_results, say, script, step
@@ -244,6 +246,94 @@ async def test_a_timeout_is_an_outcome_that_nobody_knows(database: Database, tmp
         slow = with_tool(o.house, "pay", execute=forever, timeout="200ms")
         await o.another_worker(house=slow).work_off()
         assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
+
+
+class Total(BaseModel):
+    """An output whose JSON is made by code of the tool's own."""
+
+    @model_serializer
+    def quits(self) -> dict[str, int]:
+        raise SystemExit(3)
+
+
+HELD = threading.Event()
+
+
+class Slow(BaseModel):
+    """An output whose JSON takes long."""
+
+    @model_serializer
+    def waits(self) -> dict[str, int]:
+        HELD.wait(5)
+        return {}
+
+
+class Mute(Exception):
+    """An error whose words are code that raises."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        (Total(), "SystemExit: 3"),
+        ({"total": 10**5000}, "ValueError"),
+        ({"total": Total()}, "SystemExit: 3"),
+        (Slow(), "did not answer within 0.2 s"),
+    ],
+    ids=["quits", "too many digits", "quits inside", "slow"],
+)
+@pytest.mark.parametrize("repeatable", [True, False])
+async def test_what_ran_has_run_though_its_output_cannot_be_kept(
+    database: Database, tmp_path: Path, output: object, why: str, repeatable: bool
+) -> None:
+    async with office(database, tmp_path, DONE, repeatable=repeatable) as o:
+        asked = await approved(o)
+        paying = with_tool(o.house, "pay", execute=lambda input, ctx: output, timeout="200ms")
+        late: list[float] = []
+        HELD.clear()
+        watch = asyncio.create_task(watch_loop(late))
+        await o.another_worker(house=paying).work_off()
+        watch.cancel()
+        HELD.set()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.EXECUTED
+        assert why in after.outcome["output"]["unreadable"]
+        assert max(late) < 4
+
+
+async def watch_loop(late: list[float]) -> None:
+    """Note by how many seconds the main loop is late, again and again."""
+    while True:
+        began = time.monotonic()
+        await asyncio.sleep(0.01)
+        late.append(time.monotonic() - began)
+
+
+async def test_an_exception_without_readable_words_is_an_outcome_like_any_other(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.fail = [Mute()]
+        await o.work()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.UNKNOWN
+        assert "Mute" in str(after.outcome["text"])
+
+
+async def test_facts_that_fail_without_readable_words_are_told_to_the_model(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        o.world.unmeasurable = [Mute()]
+        run = await o.start()
+        await o.work()
+        (one,) = await o.calls(run.id)
+        assert one.status is CallStatus.FAILED
+        assert "Mute" in one.result["content"]["error"]
 
 
 async def test_no_attempt_is_made_while_an_older_one_is_still_inside_the_tool(

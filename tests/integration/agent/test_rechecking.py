@@ -36,6 +36,23 @@ async def test_a_world_that_moved_supersedes_the_approval(
         assert (await o.result(asked))["moved"] == after.outcome["moved"]
 
 
+async def test_a_count_that_moved_alone_supersedes_the_approval(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        counted = with_tool(
+            o.house, "pay", facts=lambda input, ctx: Facts(o.world.due), precondition=None, preview=None
+        )
+        await o.start()
+        worker = o.another_worker(house=counted)
+        await worker.work_off()
+        asked = await o.asked()
+        await o.approve(asked)
+        was, o.world.due = o.world.due, o.world.due + 3
+        await worker.work_off()
+        after = await o.approval(asked.id)
+        assert (after.status, o.world.attempts) == (ApprovalStatus.SUPERSEDED, [])
+        assert [(m["kind"], m["was"], m["is"]) for m in after.outcome["moved"]] == [("count", was, was + 3)]
+
+
 async def test_items_that_were_swapped_for_as_many_others_supersede_it(
     database: Database, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.sandbox import Fault
+from bot.sandbox import Fault, Sandbox
 from tests.integration.doctor.house import House
 
 REST = ("slack clock", "scopes", "channels", "people", "approvers")
@@ -94,11 +94,31 @@ async def test_what_has_not_the_form_of_a_signing_secret_is_refused(house: House
     assert secret not in finding.says + (finding.do or "")
 
 
-async def test_a_token_for_socket_mode_is_refused(house: House) -> None:
-    finding = await house.finding("configuration", SLACK_APP_TOKEN="xapp-1")
+async def test_a_token_for_socket_mode_that_is_refused_says_where_to_copy_one(house: House) -> None:
+    finding = await house.finding("socket mode", SLACK_APP_TOKEN="xapp-wrong")
+    assert (finding.status, finding.says) == ("failed", "Slack opens no connection")
+    assert (finding.do or "").startswith("Slack does not take SLACK_APP_TOKEN (invalid_auth): copy the App-")
+
+
+async def test_an_app_that_is_not_in_socket_mode_is_to_be_put_into_it(house: House) -> None:
+    finding = await house.finding("socket mode", SLACK_APP_TOKEN="xapp-sandbox")
     assert finding.status == "failed"
-    assert finding.says == "SLACK_APP_TOKEN keeps `web` and `dev` from starting"
-    assert "unset it" in (finding.do or "")
+    assert "turn it on on your Slack app's page Socket Mode" in (finding.do or "")
+
+
+async def test_a_token_for_which_slack_opens_a_connection_is_fine(house: House) -> None:
+    async with Sandbox.running(socket_mode=True) as sandbox:
+        token = sandbox.workspace.app.app_token
+        finding = await house.finding("socket mode", SLACK_API_URL=sandbox.api_url, SLACK_APP_TOKEN=token)
+    assert finding.status == "ok"
+
+
+async def test_in_socket_mode_no_signing_secret_is_missed(house: House) -> None:
+    found = await house.findings(SLACK_SIGNING_SECRET="", SLACK_APP_TOKEN="xapp-sandbox")
+    assert (found["signing secret"].status, found["signing secret"].says) == (
+        "ok",
+        "none is needed in Socket Mode",
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 import structlog
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.canonical import canonical, digest, plain
+from agent.progress import Count
 from agent.tool import Context, Facts, Money, Preview, ToolError, pick_rows
 
 AMOUNTS = st.decimals(min_value=-(10**15), max_value=10**15, places=4, allow_nan=False)
@@ -222,3 +224,26 @@ def test_the_key_does_not_exist_while_a_call_is_only_measured() -> None:
     measuring = Context(run_id="r1", requested_by="U0ANA", log=structlog.get_logger())
     with pytest.raises(RuntimeError, match="only in execute and undo"):
         _ = measuring.idempotency_key
+
+
+def test_a_count_is_kept_as_the_tool_says_it() -> None:
+    count = Count()
+    ctx = Context(run_id="r1", requested_by="U0ANA", log=structlog.get_logger(), count=count)
+    said = []
+    for step in ((12, 41), (13, None), (0, 0)):
+        ctx.progress(*step)
+        said.append(count.said)
+    assert said == [(12, 41), (13, None), (0, 0)]
+
+
+@pytest.mark.parametrize("step", [(-1, 41), (42, 41), ("12", 41), (12, "41"), (None, None), (1.5, 3)])
+def test_a_count_that_makes_no_sense_is_left_out(step: Any) -> None:
+    count = Count()
+    ctx = Context(run_id="r1", requested_by="U0ANA", log=structlog.get_logger(), count=count)
+    ctx.progress(1, 2)
+    ctx.progress(*step)
+    assert count.said == (1, 2)
+
+
+def test_where_nobody_looks_a_count_harms_nothing() -> None:
+    Context(run_id="r1", requested_by="U0ANA", log=structlog.get_logger()).progress(1, 2)

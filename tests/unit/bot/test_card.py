@@ -83,7 +83,7 @@ def test_the_sample_is_the_one_table_of_the_message_or_short_lines() -> None:
     assert len(table["rows"]) == 6
     assert [setting["align"] for setting in table["column_settings"]] == ["left", "right", "left"]
     assert not [block for block in without.blocks if block["type"] == "table"]
-    assert "pay_001 · €120.00 · 2026-11-20" in read(without)
+    assert "\npay_001 · €120.00 · 2026-11-20\npay_001" in read(without)
 
 
 def test_the_votes_that_are_missing_and_given_are_named() -> None:
@@ -128,10 +128,12 @@ def test_a_superseded_card_without_moved_facts_says_why() -> None:
 
 
 def test_an_executed_card_says_what_it_returned_and_which_items_went_through() -> None:
-    outcome = {"text": "41 refunds made", "output": {"refunded": 38}, "done": list(ITEMS)}
+    output = {"refunded": 38, "payment_ids": list(ITEMS)}
+    outcome = {"text": "41 refunds made", "output": output, "done": list(ITEMS)}
     said = seen(approved("executed", outcome=outcome))
     assert "Done " in said and "41 refunds made" in said
     assert "refunded: 38" in said
+    assert "payment_ids: pay_001, pay_002, pay_003, pay_004, pay_005 and 33 more" in said
     assert "38 went through: pay_001, pay_002, pay_003, pay_004, pay_005 and 33 more" in said
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.settings import Settings, SettingsError
+from bot.settings import RequestSettings, Settings, SettingsError
 
 WHOLE = {
     "DATABASE_URL": "postgres://me:hidden@db/house",
@@ -32,6 +32,7 @@ def test_the_web_api_s_address_ends_with_a_slash() -> None:
         ("DATABASE_URL", "mysql://db/house"),
         ("DATABASE_OWNER_URL", "house"),
         ("SLACK_BOT_TOKEN", "xapp-1-hidden"),
+        ("SLACK_APP_TOKEN", "xoxb-1-hidden"),
         ("SLACK_API_URL", "slack.com/api"),
         ("ANTHROPIC_BASE_URL", "here"),
         ("VISTOBUENO_TOOLS", "agent.tools"),
@@ -53,12 +54,13 @@ def test_what_slack_needs_is_asked_for_by_name() -> None:
     with pytest.raises(SettingsError, match="SLACK_BOT_TOKEN"):
         Settings().require_slack("vistobueno web")
     with pytest.raises(SettingsError, match="SLACK_SIGNING_SECRET"):
-        Settings().require_signing_secret("vistobueno web")
+        Settings().require_requests("vistobueno web")
 
 
-def test_socket_mode_is_refused_until_it_is_there() -> None:
-    with pytest.raises(SettingsError, match="SLACK_APP_TOKEN"):
-        Settings.read({**WHOLE, "SLACK_APP_TOKEN": "xapp-1"}).require_signing_secret("vistobueno web")
+def test_in_socket_mode_no_signing_secret_is_needed() -> None:
+    given = Settings.read({"SLACK_APP_TOKEN": "xapp-1"}).require_requests("vistobueno web")
+    assert given == RequestSettings(signing_secret=None, app_token="xapp-1")
+    assert "xapp-1" not in repr(given)
 
 
 def test_a_model_is_a_key_or_another_address() -> None:

@@ -1,0 +1,155 @@
+"""The line: the first message of the answer to a run, which says what the run is doing and how it ended."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from bot.blocks.bounded import Message, lines, message
+from bot.blocks.card import title
+from bot.blocks.limits import LINE
+from bot.blocks.people import deciding_roles, moment, roles
+from bot.blocks.phrases import Phrase, fill, joined, words
+from bot.blocks.values import number_text
+from bot.texts import Texts
+from store.records import Approval, Call
+from store.records import Line as Rows
+from store.transitions import ApprovalStatus, CallStatus, RunStatus
+
+Count = tuple[int, int | None]
+
+_MOST_NAMED = 5
+_REFUSED = frozenset({CallStatus.REJECTED, CallStatus.EXPIRED, CallStatus.VETOED})
+
+
+@dataclass(frozen=True)
+class LineContext:
+    """What a line needs beside its rows.
+
+    `doing` are the tools' own words by name; `names` the people who may decide, by approval, where all are
+    known and few; `count` how far the tool that executes says that it is.
+    """
+
+    texts: Texts
+    doing: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    count: Count | None = None
+
+
+def line(rows: Rows, context: LineContext) -> Message:
+    """The line of a run that was begun, as its rows are now."""
+    said = _said(rows, context)
+    return message(joined(said), [lines(said)])
+
+
+def _said(rows: Rows, context: LineContext) -> list[Phrase]:
+    said = context.texts.line
+    match rows.run.status:
+        case RunStatus.QUEUED:
+            return [_queued(rows, context.texts)]
+        case RunStatus.RUNNING | RunStatus.AWAITING_APPROVAL:
+            return [*_executing(rows, context), *_open(rows, context)] or [_thinking(rows, context)]
+        case RunStatus.COMPLETED:
+            return [fill(said.completed), *_outcomes(rows, context.texts)]
+        case RunStatus.EXHAUSTED:
+            return [fill(said.exhausted), *_outcomes(rows, context.texts)]
+        case RunStatus.FAILED:
+            return [fill(said.failed), *_outcomes(rows, context.texts)]
+        case RunStatus.CANCELLED:
+            return [fill(said.cancelled), *_outcomes(rows, context.texts)]
+        case _ as never:
+            assert_never(never)
+
+
+def _queued(rows: Rows, texts: Texts) -> Phrase:
+    if rows.run.not_before is None:
+        return fill(texts.line.queued)
+    return fill(texts.line.again, when=moment(rows.run.not_before, texts))
+
+
+# --- while it works ---
+
+
+def _executing(rows: Rows, context: LineContext) -> list[Phrase]:
+    asked = {approval.call_id for approval in rows.approvals}
+    executing = (call for call in rows.calls if call.status is CallStatus.EXECUTING)
+    return [_running(call, context, asked=call.id in asked) for call in executing]
+
+
+def _running(call: Call, context: LineContext, *, asked: bool) -> Phrase:
+    said = context.texts.line
+    what = _tool_words(call.tool, context)
+    if call.attempts == 0 and asked:
+        return fill(said.checking_again, what=what)
+    if context.count is None:
+        return fill(said.running, what=what)
+    done, total = (None if n is None else number_text(n, context.texts.locale) for n in context.count)
+    if total is None:
+        return fill(said.counted, what=what, done=done or "")
+    return fill(said.counted_of, what=what, done=done or "", total=total)
+
+
+def _tool_words(name: str, context: LineContext) -> Phrase:
+    own = context.doing.get(name)
+    return words(own, LINE) if own else fill(context.texts.line.tool, tool=name)
+
+
+def _thinking(rows: Rows, context: LineContext) -> Phrase:
+    said = context.texts.line
+    statuses = {call.status for call in rows.calls}
+    unjudged = next((call for call in rows.calls if call.status is CallStatus.PROPOSED), None)
+    if unjudged is not None:
+        return fill(said.measuring, what=_tool_words(unjudged.tool, context))
+    if CallStatus.SUPERSEDED in statuses:
+        return fill(said.looking_again)
+    if statuses & _REFUSED:
+        return fill(said.refused)
+    return fill(said.reading if rows.calls else said.thinking)
+
+
+# --- while it waits ---
+
+
+def _open(rows: Rows, context: LineContext) -> list[Phrase]:
+    texts = context.texts
+    said: Mapping[ApprovalStatus, Callable[[Approval], Phrase]] = {
+        ApprovalStatus.PENDING: lambda approval: _waiting(approval, context),
+        ApprovalStatus.APPROVED: lambda approval: _named(texts.line.approved, approval),
+        ApprovalStatus.UNKNOWN: lambda approval: _named(texts.line.unknown, approval),
+    }
+    return _listed([said[a.status](a) for a in rows.approvals if a.status in said], texts)
+
+
+def _waiting(approval: Approval, context: LineContext) -> Phrase:
+    texts = context.texts
+    names = context.names.get(approval.id)
+    return fill(
+        texts.line.waiting,
+        who=words(texts.line.either.join(names) if names else roles(deciding_roles(approval)), LINE),
+        when=moment(approval.expires_at, texts),
+        title=words(title(approval), LINE),
+    )
+
+
+# --- when it has ended ---
+
+
+def _outcomes(rows: Rows, texts: Texts) -> list[Phrase]:
+    said: Mapping[ApprovalStatus, str] = {
+        ApprovalStatus.EXECUTING: texts.line.still_running,
+        ApprovalStatus.EXECUTED: texts.line.executed,
+        ApprovalStatus.FAILED: texts.line.call_failed,
+        ApprovalStatus.REJECTED: texts.line.rejected,
+        ApprovalStatus.EXPIRED: texts.line.expired,
+        ApprovalStatus.CANCELLED: texts.line.call_cancelled,
+        ApprovalStatus.UNKNOWN: texts.line.unknown,
+    }
+    return _listed([_named(said[a.status], a) for a in rows.approvals if a.status in said], texts)
+
+
+def _named(template: str, approval: Approval) -> Phrase:
+    return fill(template, title=words(title(approval), LINE))
+
+
+def _listed(said: list[Phrase], texts: Texts) -> list[Phrase]:
+    more = len(said) - _MOST_NAMED
+    return said if more <= 0 else [*said[:_MOST_NAMED], fill(texts.list.more, n=str(more))]

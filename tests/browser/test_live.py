@@ -1,0 +1,122 @@
+"""What happens is shown as it happens: no page is loaded anew, and nothing is lost that one is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bot.sandbox import RateLimits, Sandbox
+from tests.browser.app import App, go
+from tests.browser.marks import IN_A_BROWSER
+from tests.sandbox.drive import client_of
+
+if TYPE_CHECKING:
+    from tests.browser.chromium import Windows
+    from tests.browser.person import Person
+
+pytestmark = IN_A_BROWSER
+
+
+async def approvals(windows: Windows, width: int = 1280) -> Person:
+    """Marta at #approvals; from here on her page is not loaded anew."""
+    marta = await windows.open("Marta", width)
+    await marta.goes_to("# approvals")
+    await marta.sees("Nobody has written here yet.")
+    await marta.expects_no_other_page()
+    return marta
+
+
+async def test_a_message_comes_without_a_new_page_and_what_is_typed_stays(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    field = marta.page.get_by_label("Message #approvals")
+    await field.fill("half a thought")
+    await field.press("ArrowLeft")
+    await app.posts("it is here")
+    await marta.sees("it is here")
+    await marta.page.keyboard.type("X")
+    assert await field.input_value() == "half a thoughXt"
+
+
+async def test_the_focus_stays_on_a_button_while_its_card_changes(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    ts = await app.posts("x", go("Approve"), go("Edit"))
+    edit = marta.page.get_by_role("button", name="Edit")
+    await edit.focus()
+    await app.posts("another message")
+    await app.changes(ts, "x", go("Approve"), go("Edit"), title="A changed card")
+    await marta.sees("another message", "A changed card")
+    await marta.has_the_focus_on(edit)
+
+
+async def test_decided_cards_lose_their_buttons_and_keep_their_place(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    ts = await app.posts("x", go("Approve"))
+    await app.posts("the last message")
+    await marta.presses("Approve")
+    await app.changes(ts, "It is decided.")
+    await marta.sees("It is decided.")
+    await marta.does_not_see(marta.page.get_by_role("button", name="Approve"))
+    assert await marta.messages.get_by_role("listitem").last.inner_text() != "It is decided."
+
+
+async def test_a_message_that_is_deleted_goes_and_the_others_stay(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    await app.posts("the first")
+    ts = await app.posts("the second")
+    await app.posts("the third")
+    await marta.sees("the first", "the second", "the third")
+    await app.client.chat_delete(channel="C0APPROVALS", ts=ts)
+    await marta.does_not_see(marta.page.get_by_text("the second"))
+    await marta.sees("the first", "the third")
+
+
+async def test_who_is_at_the_end_sees_what_comes_next_and_who_reads_above_is_left_there(
+    app: App, on_app: Windows
+) -> None:
+    marta = await approvals(on_app)
+    await app.posts_some(40)
+    await marta.sees("message 39")
+    await marta.has_before_her(marta.page.get_by_text("message 39"))
+    first = marta.page.get_by_text("message 0", exact=True)
+    await first.scroll_into_view_if_needed()
+    await app.posts("the newest")
+    await marta.sees("the newest")
+    await marta.has_before_her(first)
+
+
+async def test_what_is_new_elsewhere_is_marked(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    await app.client.chat_postMessage(channel="C0SUPPORT", text="<@U0MARTA> and <@U0LEO>, look here")
+    rail = marta.page.get_by_role("navigation", name="People and channels")
+    await marta.sees_at(rail.get_by_role("link", name="# support 1 new for you"))
+    await marta.sees_at(rail.get_by_role("link", name="Leo Colleague 1 new for you"))
+
+
+async def test_a_screen_reader_is_told_of_messages_and_of_what_went_wrong(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    await app.posts("read aloud")
+    log = marta.page.get_by_role("log", name="Messages")
+    await marta.sees("read aloud", within=log)
+    assert await log.get_attribute("aria-live") == "polite"
+    await marta.writes("/unknown", to="Message #approvals")
+    await marta.sees("/unknown is not a valid command", within=log)
+
+
+async def test_the_page_follows_again_when_its_tab_has_been_hidden(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    async with marta.in_another_tab():
+        await app.posts("said meanwhile")
+    await marta.sees("said meanwhile")
+
+
+async def test_a_workspace_that_begins_anew_is_followed_again(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app)
+    for number in range(3):
+        await app.posts(f"before {number}")
+    await marta.sees("before 2")
+    await app.sandbox.stop()
+    port = int(app.sandbox.base_url.rpartition(":")[2])
+    async with Sandbox.running(port=port, rate_limits=RateLimits.off()) as anew:
+        await client_of(anew).chat_postMessage(channel="C0APPROVALS", text="a new beginning")
+        await marta.sees("a new beginning")
+        await marta.does_not_see(marta.page.get_by_text("before"))
+        on_app.forgive("net::ERR_")  # while nobody answered

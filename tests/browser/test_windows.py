@@ -1,0 +1,155 @@
+"""Modals and questions: the focus goes in, stays in and comes back; what is typed is kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.browser.app import App, go
+from tests.browser.marks import IN_A_BROWSER
+from tests.sandbox.drive import Json
+from tests.sandbox.parts import confirm, field, modal, plain, section, text_input
+
+if TYPE_CHECKING:
+    from tests.browser.chromium import Windows
+    from tests.browser.person import Person
+
+pytestmark = IN_A_BROWSER
+
+REASON = field(text_input(), "Reason", block_id="reason")
+NOTE = field(text_input(), "Note", block_id="note", optional=True)
+
+
+async def before_a_card(app: App, windows: Windows, *elements: Json) -> Person:
+    """Marta before a card with these buttons, in a page that is not loaded anew."""
+    await app.posts("x", *(elements or [go("Approve"), go("Edit")]))
+    marta = await windows.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.sees("A card")
+    await marta.expects_no_other_page()
+    return marta
+
+
+def opens(app: App, *blocks: Json) -> None:
+    """Let every press open a modal."""
+
+    async def open_modal(payload: Json) -> None:
+        if payload["container"]["type"] == "message":
+            await app.client.views_open(trigger_id=payload["trigger_id"], view=modal(*blocks))
+
+    app.on_press = open_modal
+
+
+async def test_the_focus_goes_into_a_modal_stays_inside_and_comes_back(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, REASON, NOTE)
+    edit = marta.page.get_by_role("button", name="Edit")
+    await edit.focus()
+    await marta.page.keyboard.press("Enter")
+    await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+    for _ in range(12):
+        await marta.page.keyboard.press("Tab")
+        at = await marta.page.evaluate("document.activeElement.closest('main, nav, dialog')?.nodeName")
+        assert at in {"DIALOG", None}  # None: the browser's own controls
+    await marta.page.keyboard.press("Escape")
+    await marta.does_not_see(marta.window)
+    await marta.has_the_focus_on(edit)
+
+
+async def test_a_modal_that_opens_empty_takes_the_focus_when_it_is_filled(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opened: list[str] = []
+
+    async def open_empty(payload: Json) -> None:
+        view = {"type": "modal", "title": plain("Edit"), "blocks": [section("Opening…")]}
+        answer = await app.client.views_open(trigger_id=payload["trigger_id"], view=view)
+        opened.append(answer["view"]["id"])
+
+    app.on_press = open_empty
+    await marta.presses("Edit")
+    await marta.sees("Opening…", within=marta.window)
+    await app.client.views_update(view_id=opened[0], view=modal(REASON, NOTE))
+    await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+
+
+async def test_what_is_typed_into_a_modal_is_kept_while_the_page_goes_on(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, REASON, NOTE)
+    await marta.presses("Edit")
+    await marta.fills_in("Note", "not yet sent")
+    await app.posts("said meanwhile")
+    await marta.sees_behind("said meanwhile")
+    note = marta.window.get_by_label("Note")
+    await marta.has_the_focus_on(note)
+    assert await note.input_value() == "not yet sent"
+    view_id = app.sandbox.person("U0MARTA").view.id
+    await app.client.views_update(view_id=view_id, view=modal(section("Also this"), REASON, NOTE))
+    await marta.sees("Also this", within=marta.window)
+    await marta.has_the_focus_on(note)
+    assert await note.input_value() == "not yet sent"
+
+
+async def test_what_is_wrong_stands_at_its_field_and_has_the_focus(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, REASON, NOTE)
+
+    async def refuse(payload: Json) -> Json:
+        return {"response_action": "errors", "errors": {"note": "Say it in another way."}}
+
+    app.on_submit = refuse
+    await marta.presses("Edit")
+    await marta.fills_in("Reason", "because")
+    await marta.fills_in("Note", "hm")
+    await marta.presses("Send", within=marta.window)
+    note = marta.window.get_by_label("Note")
+    await marta.has_the_focus_on(note)
+    await marta.is_described(note, "Say it in another way.")
+    assert await marta.window.get_by_label("Reason").input_value() == "because"
+
+
+async def test_what_the_client_refuses_itself_is_said_at_the_field_too(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, REASON, NOTE)
+    await marta.presses("Edit")
+    await marta.presses("Send", within=marta.window)
+    reason = marta.window.get_by_label("Reason")
+    await marta.is_described(reason, "Please complete this required field.")
+    await marta.has_the_focus_on(reason)
+    assert [payload["type"] for payload in app.payloads] == ["block_actions"]
+
+
+async def test_a_question_comes_before_the_press_and_no_message_takes_it_away(
+    app: App, on_app: Windows
+) -> None:
+    asks = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
+    marta = await before_a_card(app, on_app, asks)
+    await marta.presses("Delete")
+    await marta.sees("Really?", within=marta.window)
+    async with marta.in_another_tab():  # afterwards all of the page comes anew
+        await app.posts("said meanwhile")
+    await marta.sees_behind("said meanwhile")
+    await marta.sees_at(marta.window.get_by_role("link", name="Keep it"))
+    assert app.payloads == []
+    await marta.presses("Delete it", within=marta.window)
+    await marta.does_not_see(marta.window)
+    assert [payload["actions"][0]["action_id"] for payload in app.payloads] == ["delete"]
+
+
+async def test_a_question_that_is_denied_presses_nothing_and_gives_the_focus_back(
+    app: App, on_app: Windows
+) -> None:
+    asks = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
+    marta = await before_a_card(app, on_app, asks)
+    for answer in ("click", "Escape"):
+        await marta.presses("Delete")
+        keep = marta.window.get_by_role("link", name="Keep it")
+        await (keep.click() if answer == "click" else keep.press("Escape"))
+        await marta.does_not_see(marta.window)
+        await marta.has_the_focus_on(marta.page.get_by_role("button", name="Delete"))
+    assert app.payloads == []
+
+
+async def test_a_modal_opened_from_elsewhere_is_over_the_page_at_once(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    trigger = app.sandbox.slack.triggers.issue("U0MARTA")
+    await app.client.views_open(trigger_id=trigger, view=modal(REASON))
+    await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
