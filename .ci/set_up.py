@@ -1,8 +1,8 @@
 """Makes .venv and installs what a lock file names, saying how far it is: `python .ci/set_up.py GOAL`.
 
 The goals are demo, tests and browser. Only the standard library. Two of these in one folder wait for each
-other. While packages are written the file `.venv/unfinished` is there: the next start that finds it makes .venv
-anew.
+other. While packages are written the file `.venv/unfinished` is there: the next start that finds it makes
+.venv anew.
 """
 
 from __future__ import annotations
