@@ -1,7 +1,8 @@
-"""Makes .venv and installs what a lock file names, saying how far it is: `.ci/set_up.py demo|tests|browser`.
+"""Makes .venv and installs what a lock file names, saying how far it is: `python .ci/set_up.py GOAL`.
 
-Only the standard library. Two of these in one folder wait for each other. While packages are written the file
-`.venv/unfinished` is there: the next start that finds it makes .venv anew.
+The goals are demo, tests and browser. Only the standard library. Two of these in one folder wait for each
+other. While packages are written the file `.venv/unfinished` is there: the next start that finds it makes
+.venv anew.
 """
 
 from __future__ import annotations
@@ -190,6 +191,7 @@ class Install:
         self._total = len(re.findall(r"^[\w.-]+(?:\[[\w,-]+\])?==", lock.read_text(), re.MULTILINE))
         self._found: set[str] = set()
         self._to_write = 0
+        self._retried = False
         self._there = self._there_before = 0
         self.said: list[str] = []
 
@@ -210,8 +212,9 @@ class Install:
             self._total -= 1
         elif line.startswith("Installing collected packages"):
             self._begin_writing(line.count(",") + 1)
-        elif "Retrying (" in line:
-            self._screen.say("  The network does not answer: trying again ...")
+        elif "Retrying (" in line and not self._retried:
+            self._retried = True
+            self._screen.say("  The network does not answer: pip tries again for a while ...")
         elif match := FETCHED.match(line):
             self._screen.count(len(self._found), self._total, f": {match[1]} {match[2]}, {match[3]}")
         elif match := FOUND.match(line):

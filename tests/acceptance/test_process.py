@@ -109,7 +109,7 @@ async def test_a_token_that_slack_does_not_take_for_socket_mode_is_one_sentence_
         Sandbox.running(socket_mode=socket_mode) as sandbox,
         process("web", database, sandbox, SLACK_APP_TOKEN=token) as started,
     ):
-        _, said = await asyncio.wait_for(started.communicate(), SECONDS)
+        _, said = await asyncio.wait_for(started.communicate(), 2 * SECONDS)  # a start on a busy machine
         last = said.decode().splitlines()[-1]
         assert (started.returncode, last.startswith(f"vistobueno: {says}")) == (1, True)
         assert token not in said.decode()

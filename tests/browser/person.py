@@ -105,7 +105,8 @@ class Person:
         await expect(field).to_have_value("")
 
     async def writes(self, words: str, *, to: str) -> None:
-        """Write into the field of that name and send it with the Enter key."""
+        """Write into the field of that name and send it with the Enter key, which is the script's work."""
+        await expect(self.page.locator("html.scripted")).to_be_attached()
         field = self.page.get_by_label(to)
         await field.fill(words)
         await field.press("Enter")
