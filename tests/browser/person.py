@@ -123,6 +123,16 @@ class Person:
         found = (within or self.page).get_by_role("button", name=button)
         await found.click(click_count=times)
 
+    async def approves(self, card: Locator, *, times: Literal[1, 2] = 1) -> None:
+        """Press Approve, and again if the app was too slow for Slack, which then asks for that."""
+        approved = card.get_by_text("Approved by")
+        unanswered = self.page.get_by_role("alert").get_by_text("Try again?")
+        await self.presses("Approve", within=card, times=times)
+        await expect(approved.or_(unanswered).first).to_be_visible()
+        if not await approved.is_visible():
+            await self.presses("Approve", within=card)
+            await expect(approved).to_be_visible()
+
     async def fills_in(self, label: str, words: str) -> None:
         """Fill in a field of the open window."""
         await self.window.get_by_label(label).fill(words)
