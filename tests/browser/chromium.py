@@ -8,7 +8,7 @@ from typing import Any
 from playwright.async_api import Browser, Page, Request, Response, async_playwright, expect
 
 from tests.browser.look import Pictures
-from tests.browser.person import Person
+from tests.browser.person import PATIENCE_SECONDS, Person
 
 PROGRAM = "/usr/bin/chromium"
 ARGUMENTS = (
@@ -20,14 +20,13 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE_MS = 20_000
 HEIGHTS = {390: 844, 1280: 800}
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Browser]:
     """The browser, for as long as it is needed; its own data is new each time."""
-    expect.set_options(timeout=PATIENCE_MS)
+    expect.set_options(timeout=1000 * PATIENCE_SECONDS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=PROGRAM, args=[*ARGUMENTS])
         try:
@@ -50,7 +49,7 @@ class Windows:
         size = {"width": width, "height": HEIGHTS[width]}
         scale = 2 if width < 1000 else 1  # as phones have it
         context = await self.browser.new_context(viewport=size, device_scale_factor=scale, **more)
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(1000 * PATIENCE_SECONDS)
         page = await context.new_page()
         self._watch(page)
         await page.goto(self.address)

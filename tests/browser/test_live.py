@@ -62,11 +62,14 @@ async def test_a_message_that_is_deleted_goes_and_the_others_stay(app: App, on_a
     marta = await approvals(on_app)
     await app.posts("the first")
     ts = await app.posts("the second")
-    await app.posts("the third")
+    last = await app.posts("the third")
     await marta.sees("the first", "the second", "the third")
     await app.client.chat_delete(channel="C0APPROVALS", ts=ts)
     await marta.does_not_see(marta.page.get_by_text("the second"))
     await marta.sees("the first", "the third")
+    await app.client.chat_delete(channel="C0APPROVALS", ts=last)
+    await marta.does_not_see(marta.page.get_by_text("the third"))
+    await marta.sees("the first")
 
 
 async def test_who_is_at_the_end_sees_what_comes_next_and_who_reads_above_is_left_there(
