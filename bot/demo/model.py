@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent.scripted import Asked, ScriptedModel, Step, call, say, script, step
+from agent.tools.shop.words import counted
 from bot.blocks.values import amount_text
 from bot.texts.en import ENGLISH
 
@@ -64,7 +65,7 @@ def _report(result: Mapping[str, Any]) -> str:
     data = result.get("data")
     if result.get("ok") and isinstance(data, Mapping) and "refunded" in data:
         total = amount_text(data["total"], ENGLISH.locale)
-        return f"Done: {data['refunded']} payments refunded, {total} in all."
+        return f"Done: {counted(data['refunded'], 'payment')} refunded, {total} in all."
     if result.get("approvalDenied"):
         who = result.get("deniedBy") or "Nobody decided in time, so it"
         reason = f" ({result['reason']})" if result.get("reason") else ""
