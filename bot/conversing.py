@@ -18,7 +18,7 @@ async def begin_run(bot: Bot, message: Mention | DirectMessage, after: AfterAnsw
     """Store the run that a message asks for; the same event, delivered again, is the same run."""
     who = await bot.directory.person(message.user_team_id, message.user_id)
     if isinstance(who, Nobody) and who.why not in MAY_ASK:
-        after.do(_tell, bot, message, replies.stranger(bot.texts))
+        after.do(_tell, bot, message, replies.not_for_you(bot.texts))
         return
     requester = Actor("person", message.user_team_id, message.user_id, who.name or message.user_id)
     try:

@@ -139,8 +139,13 @@ def store_error(error: StoreError, texts: Texts) -> Message:
 
 
 def stranger(texts: Texts) -> Message:
-    """A person of another workspace, a guest or a bot."""
+    """A click of somebody of another workspace, a guest or a bot."""
     return sentence(fill(texts.reply.stranger))
+
+
+def not_for_you(texts: Texts) -> Message:
+    """A command or a message of somebody it is not for."""
+    return sentence(fill(texts.reply.not_for_you))
 
 
 def try_again(texts: Texts) -> Message:

@@ -33,7 +33,7 @@ async def answer_command(bot: Bot, command: Command) -> Message:
     """What the command shows to the person who typed it."""
     who = await bot.directory.person(command.team_id, command.user_id)
     if isinstance(who, Nobody):
-        return replies.try_again(bot.texts) if who.why == "unreachable" else replies.stranger(bot.texts)
+        return replies.try_again(bot.texts) if who.why == "unreachable" else replies.not_for_you(bot.texts)
     match command.word:
         case "" | "mine":
             return await _mine(bot, who)

@@ -245,7 +245,11 @@ ENGLISH = Texts(
             "and pressing again is safe."
         ),
         not_migrated="Nothing was recorded: the database is not ready for this version; tell the operator.",
-        stranger="Only people of this workspace may decide here: your click was recorded, nothing changed.",
+        stranger=(
+            "Only full members of this workspace may decide here, no guests: your click was recorded, "
+            "nothing changed."
+        ),
+        not_for_you="This is for full members of this workspace, so nothing was done.",
         try_again="Your rights could not be checked, so nothing was recorded: press again in a moment.",
         unreadable="This button is not one I know, so nothing was changed.",
         trigger_dead="The window took too long to open, so nothing was changed: press the button again.",

@@ -262,6 +262,7 @@ class ReplyWords:
     not_confirmed: str
     not_migrated: str
     stranger: str
+    not_for_you: str
     try_again: str
     unreadable: str
     trigger_dead: str

@@ -141,7 +141,8 @@ def test_a_store_error_gives_no_detail_away() -> None:
 
 def test_the_other_sentences() -> None:
     for message, words in (
-        (replies.stranger(EN), "Only people of this workspace may decide here"),
+        (replies.stranger(EN), "Only full members of this workspace may decide here, no guests"),
+        (replies.not_for_you(EN), "for full members of this workspace, so nothing was done"),
         (replies.try_again(EN), "Your rights could not be checked"),
         (replies.unreadable(EN), "This button is not one I know"),
         (replies.trigger_dead(EN), "press the button again"),
