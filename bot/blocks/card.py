@@ -150,7 +150,8 @@ def _short(value: Any, texts: Texts) -> str:
 def _rationale(approval: Approval, texts: Texts) -> list[Block]:
     if not approval.rationale:
         return [lines([fill(texts.card.no_rationale)])]
-    return [lines([fill(texts.card.rationale)]), quote(approval.rationale, limits.WORDS_OF_THE_AGENT)]
+    label = texts.card.rationale if approval.revision == 1 else texts.card.rationale_before_edit
+    return [lines([fill(label)]), quote(approval.rationale, limits.WORDS_OF_THE_AGENT)]
 
 
 def _buttons(approval: Approval, texts: Texts) -> list[Block]:

@@ -8,7 +8,7 @@ from agent.tools.shop.words import counted
 from bot.blocks.values import amount_text
 from bot.texts.en import ENGLISH
 
-REASON = "The charge failed, so the money goes back to the card."
+REASON = "The payment failed after the money was taken."
 FIRST_WORDS = "please refund the failed payments"  # how the story begins
 GREETING = "I look after the shop's payments. Ask me to refund the failed ones."
 
@@ -56,7 +56,7 @@ def _search() -> Any:
 def _propose(found: Mapping[str, Any]) -> Step:
     if not found["ids"]:
         return step(say("No payment has failed: there is nothing to refund."))
-    rationale = f"All {found['count']} charges failed, and none of them was refunded yet."
+    rationale = f"All {found['count']} failed after the money was taken, and none of them was refunded yet."
     batch = {"payment_ids": found["ids"], "reason": REASON, "rationale": rationale}
     return step(call("refund_payments", batch))
 

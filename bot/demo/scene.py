@@ -18,7 +18,10 @@ from store.errors import StoreError, translated
 
 FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
 HAPPEN, NOW = "Let something happen", "In the database now"
-WHEN = "Best while a card waits in #approvals."
+WHEN = (
+    "Ask as Leo in #support: press Send. Then be Marta: a card waits in #approvals. "
+    "Before you approve it, or while the refunds run, let something happen."
+)
 WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for 38 became 41."
 WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
 WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."

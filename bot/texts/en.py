@@ -53,6 +53,7 @@ ENGLISH = Texts(
         so_far="Approved so far by {people}",
         sample="{shown} of {all} shown",
         rationale="In the agent's own words:",
+        rationale_before_edit="In the agent's own words, before the edit:",
         no_rationale="The agent gave no reason.",
         replaces="Replaces an earlier request whose facts moved",
         added=Plural(one="{n} added: {items}", other="{n} added: {items}"),
@@ -158,7 +159,7 @@ ENGLISH = Texts(
         received_behind="Noted. An earlier request of this conversation is not finished.",
         waits_for="It waits for {roles} to decide “{title}” until {when}.",
         reads_afterwards="Your message is read as soon as that is settled.",
-        asked="Waiting for approval in {place} until {when}: {title}",
+        asked="Approval asked for in {place}, until {when}: {title}",
         deferred=Plural(
             one="{n} further call of this turn was not run; the agent can ask for it again afterwards.",
             other="{n} further calls of this turn were not run; the agent can ask for them again afterwards.",

@@ -70,6 +70,7 @@ class CardWords:
     so_far: str
     sample: str
     rationale: str
+    rationale_before_edit: str
     no_rationale: str
     replaces: str
     added: Plural

@@ -39,7 +39,7 @@ async def test_refused_blocks_become_a_plainer_card_that_can_be_decided(
 ) -> None:
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
         asked = await stage.ask()
-        await stage.said(asked, "Waiting for approval")
+        await stage.said(asked, "Approval asked for")
         card = await stage.card()
         stage.sandbox.admin.delete_message(APPROVALS, card.ts)
         stage.sandbox.faults.add("chat.postMessage", Fault.error(code), times=times)

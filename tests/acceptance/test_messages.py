@@ -82,7 +82,7 @@ async def test_slack_s_limits_delay_messages_and_lose_none(
     limits = RateLimits.documented()
     async with staged(database, monkeypatch, ONLY_ASK, rate_limits=limits) as stage:
         asked = await stage.ask()
-        await stage.said(asked, "Waiting for approval")
+        await stage.said(asked, "Approval asked for")
         assert await eventually(lambda: _refused_for_haste(stage))
 
 

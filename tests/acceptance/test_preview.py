@@ -37,6 +37,7 @@ Refund 38 payments · €4,120.00
 
 • to the cards of 38 customers
 • charged from YYYY-MM-DD to YYYY-MM-DD
+• the provider is told: charged twice
 
 This cannot be undone.
 failed payments = 38, checked again before it runs
@@ -118,7 +119,7 @@ async def test_facts_and_blocks_are_those_of_a_call_that_is_really_made(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
-        given = refund(database)
+        given = refund(database, reason="the charge failed")  # as the script gives it
         foreseen = parsed(await answered(*COMMON, given, "--json", DATABASE_URL=database.url))
         await stage.ask()
         card = await stage.card()

@@ -20,7 +20,7 @@ async def test_edit(windows: Windows, width: int) -> None:
     await leo.looks("before the first words")
     await leo.asks_the_agent()
     await leo.opens_the_thread_of("please refund")
-    await leo.sees("Waiting for approval in #approvals", within=leo.thread)
+    await leo.sees("Approval asked for in #approvals", within=leo.thread)
     await leo.looks("it waits")
 
     await marta.sees("Refund 38 payments · €4,120.00")

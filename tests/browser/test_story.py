@@ -25,7 +25,7 @@ async def test_story(windows: Windows, width: int) -> None:
     await leo.asks_the_agent()
     await leo.opens_the_thread_of("please refund")
     await leo.expects_no_other_page()
-    await leo.sees("Waiting for approval in #approvals until today at", within=leo.thread)
+    await leo.sees("Approval asked for in #approvals, until today at", within=leo.thread)
     await leo.looks("it waits for approval")
 
     first = marta.card(FIRST)

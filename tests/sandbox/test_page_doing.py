@@ -61,7 +61,7 @@ async def test_the_first_sentence_stands_ready_wherever_the_page_says_that_nobod
         await leo.say("C0SUPPORT", "answer", gone.ts)
         gone.deleted = True
         page = await Browser(sandbox, http).open("U0LEO", "C0SUPPORT")
-        assert "Nobody has written here yet." in page.text
+        assert "Nobody has written here yet. The first words stand ready below: press Send." in page.text
         assert SUGGESTION in str(page.fields)
 
 

@@ -4,6 +4,7 @@ It remembers in memory, so it lives in the process that outlives the app: the de
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,10 @@ from typing import Any, Self
 from aiohttp import web
 
 from agent.tool import Money
+
+# an app that is killed in the middle of a request is told as a fault of the server's, with a traceback
+_SILENT = logging.getLogger("shop.provider")
+_SILENT.setLevel(logging.CRITICAL)
 
 
 class Fault(StrEnum):
@@ -58,7 +63,7 @@ class RefundProvider:
         provider = cls(pace)
         app = web.Application()
         app.add_routes([web.post("/refunds", provider._refund), web.get("/refunds", provider._list)])
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, logger=_SILENT)
         await runner.setup()
         try:
             await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -58,6 +58,7 @@ async def show(input: RefundPayments, facts: Facts, ctx: Context) -> Preview:
         impact=[
             f"to the cards of {counted(customers, 'customer')}",
             f"charged from {days[0]} to {days[-1]}",
+            f"the provider is told: {input.reason}",
         ],
         columns=["Payment", "Customer", "Amount", "Charged"],
         sample=[

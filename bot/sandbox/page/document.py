@@ -109,7 +109,7 @@ class Page:
     def stream(self) -> Html:
         """The messages, or the app's Home."""
         if self.sight.place.inside != HOME:
-            return stream(self.sight)
+            return stream(self.sight, self.suggestion)
         home = self.sight.workspace.homes.get(self.sight.user.id)
         if home is None:
             return tag("p", "The app has not shown a Home to you yet.", class_="empty")

@@ -12,12 +12,16 @@ from bot.sandbox.page.sight import Sight
 from bot.sandbox.workspace import Channel, Message
 
 
-def stream(sight: Sight) -> Html:
-    """The channel's messages outside threads, day by day, and what only this person sees."""
+def stream(sight: Sight, ready: str = "") -> Html:
+    """The channel's messages outside threads, day by day, and what only this person sees.
+
+    Where nobody has written, the words that stand `ready` to be sent are pointed out.
+    """
     channel = sight.place.channel
     shown = [] if channel is None else seen_in(channel, sight)
     if not shown:
-        return tag("p", "Nobody has written here yet.", class_="empty")
+        begin = " The first words stand ready below: press Send." if ready else ""
+        return tag("p", f"Nobody has written here yet.{begin}", class_="empty")
     today = sight.now()
     days = groupby(shown, key=lambda message: sight.moment(float(message.ts)).date())
     parts: list[Child] = []

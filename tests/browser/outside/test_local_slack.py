@@ -77,7 +77,7 @@ async def test_a_slack_of_others_takes_the_app(
 async def edits_wrongly_and_rightly(on: Scene) -> None:
     """Leo asks for 38; Marta makes it one, at the second attempt; Leo hears what was done."""
     await on.leo.writes(ASK)
-    await on.leo.hears("Waiting for approval")
+    await on.leo.hears("Approval asked for")
     card = on.marta.card("Refund 38 payments")
     await on.marta.looks("card")
     await on.marta.presses("Edit", card)

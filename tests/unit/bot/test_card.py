@@ -58,6 +58,10 @@ def test_a_pending_card_says_all_that_a_decision_rests_on() -> None:
         assert words in said
 
 
+def test_on_an_edited_card_the_agents_words_are_those_of_before_the_edit() -> None:
+    assert "In the agent's own words, before the edit:" in seen(approval(revision=2))
+
+
 def test_a_card_that_is_closed_no_longer_speaks_of_what_will_be_checked() -> None:
     said = seen(approved("executed"))
     assert "failed payments = 38 when it was asked" in said

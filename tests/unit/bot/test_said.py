@@ -106,7 +106,7 @@ def test_a_received_run_behind_a_decided_one_waits_for_nobody() -> None:
 def test_a_call_that_asks_says_where_and_until_when() -> None:
     data = {"approval_ids": ["ap_1"], "deferred": 2}
     message = said("call_asked", data, approvals=ROWS, links={"ap_1": "https://shop.slack.com/p1"})
-    assert "Waiting for approval in <#C0APPROVALS> until <!date^" in message.text
+    assert "Approval asked for in <#C0APPROVALS>, until <!date^" in message.text
     assert "2 further calls of this turn were not run" in read(message)
     assert "https://shop.slack.com/p1" in str(message.blocks)
 
