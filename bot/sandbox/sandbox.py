@@ -49,8 +49,8 @@ class Sandbox:
 
         Limits are the documented ones unless `rate_limits` says otherwise. `ack_timeout` and
         `retry_delays` are seconds; the latter are Slack's waits before an event is sent again.
-        `suggestion` is what the page offers to say to the bot where nobody has written yet. With
-        `socket_mode` the app is sent everything over the connections that it opens.
+        `suggestion` is what the page offers to say to the bot in the first channel while nobody has written
+        there. With `socket_mode` the app is sent everything over the connections that it opens.
         """
         workspace = workspace or Workspace.shop()
         deliverer = Deliverer(workspace.app.signing_secret, workspace.changes, ack_timeout, retry_delays)

@@ -98,7 +98,7 @@ class Person:
             await self.page.get_by_role("button", name="Close the world").click()
 
     async def asks_the_agent(self) -> None:
-        """Send the first words of the story, which stand ready where nobody has written."""
+        """Send the first words of the story, which stand ready in #support."""
         field = self.page.get_by_label("Message #support")
         await expect(field).to_have_value(f"@vistobueno {FIRST_WORDS}")
         await self.page.get_by_role("button", name="Send").click()

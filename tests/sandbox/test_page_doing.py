@@ -51,7 +51,7 @@ async def test_the_first_sentence_of_the_story_stands_ready_and_reaches_the_bot(
         assert SUGGESTION not in str(page.fields), "it is not offered again"
 
 
-async def test_the_first_sentence_stands_ready_wherever_the_page_says_that_nobody_has_written() -> None:
+async def test_the_first_sentence_stands_ready_in_the_first_channel_while_nobody_has_written_there() -> None:
     async with (
         Sandbox.running(rate_limits=RateLimits.off(), suggestion=SUGGESTION) as sandbox,
         aiohttp.ClientSession() as http,
@@ -63,6 +63,11 @@ async def test_the_first_sentence_stands_ready_wherever_the_page_says_that_nobod
         page = await Browser(sandbox, http).open("U0LEO", "C0SUPPORT")
         assert "Nobody has written here yet. The first words stand ready below: press Send." in page.text
         assert SUGGESTION in str(page.fields)
+        for place in ("C0APPROVALS", "dm"):
+            page = await Browser(sandbox, http).open("U0LEO", place)
+            assert page.text.count("Nobody has written here yet.") == 1
+            assert "stand ready" not in page.text
+            assert SUGGESTION not in str(page.fields)
 
 
 async def test_what_is_typed_is_escaped_and_names_become_ids(browser: Browser) -> None:

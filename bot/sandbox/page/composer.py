@@ -10,14 +10,14 @@ from bot.sandbox.workspace import Workspace
 
 
 def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
-    """The form to write at this place; where nobody has written, it begins with the suggestion."""
+    """The form to write at this place; where nobody has written, it asks the app what is suggested."""
     place = sight.place
     app = sight.workspace.app.name
     channel = place.channel
     where = "this thread" if in_thread else app if place.inside == DM else f"#{place_name(place)}"
     begun = ""
     if channel is not None and suggestion and not in_thread and not seen_in(channel, sight):
-        begun = suggestion if place.inside == DM else f"@{app} {suggestion}"
+        begun = f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"
     mention = tag(

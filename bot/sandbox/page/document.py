@@ -109,7 +109,7 @@ class Page:
     def stream(self) -> Html:
         """The messages, or the app's Home."""
         if self.sight.place.inside != HOME:
-            return stream(self.sight, self.suggestion)
+            return stream(self.sight, self._ready())
         home = self.sight.workspace.homes.get(self.sight.user.id)
         if home is None:
             return tag("p", "The app has not shown a Home to you yet.", class_="empty")
@@ -130,11 +130,15 @@ class Page:
         shown = [modal(open_views[-1], self.sight)] if open_views else []
         return text(shown, question(self.asked, self.sight) if self.asked else None)
 
+    def _ready(self) -> str:
+        """What stands ready to be sent: the story begins in one place alone."""
+        return self.suggestion if self.sight.place.is_first else ""
+
     def _main(self) -> Html:
         place = self.sight.place
         write = None
         if place.channel is not None:
-            write = composer(self.sight, self.suggestion, in_thread=False)
+            write = composer(self.sight, self._ready(), in_thread=False)
         about = tag("small", f"as {place.user.real_name}, {what_they_are(place.user)}")
         log = tag("section", self.stream(), id="stream", class_="scrolls", tabindex=0, **_log("Messages"))
         return text(tag("header", tag("h1", self._title()), about), log, write)

@@ -51,6 +51,11 @@ class Place:
             return replace(self, user=user)
         return Place(self.workspace, user, _first(self.workspace, user))
 
+    @property
+    def is_first(self) -> bool:
+        """Whether this is where the person comes first."""
+        return self.inside == _first(self.workspace, self.user)
+
 
 def people_of(workspace: Workspace) -> list[User]:
     """Everybody who can sit at a client."""

@@ -40,7 +40,7 @@ HEADERS = {
 
 @dataclass
 class Site:
-    """The page of one Slack; `suggestion` stands where nobody has written, until `closing` is set.
+    """The page of one Slack; `suggestion` stands in the first channel, until `closing` is set.
 
     `world` is what surrounds the Slack, if anything does.
     """
