@@ -6,6 +6,7 @@ VISTOBUENO_TEST_DATABASE_URL names (as its superuser).
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import shutil
 import tempfile
@@ -126,10 +127,22 @@ def _embedded_server() -> Iterator[str]:
 def _clear_abandoned_folders() -> None:
     """Stop and remove servers of test processes that were killed; those in use are locked."""
     for folder in _fastest_place().glob(f"{FOLDER_PREFIX}*"):
-        with contextlib.suppress(FileNotFoundError, PermissionError):
+        # another test process may be at it
+        with contextlib.suppress(FileNotFoundError, PermissionError, BlockingIOError), _alone_in(folder):
             old = folder.stat().st_mtime < time.time() - 3600
             if old and is_free(folder / "users.lock"):
                 outside_the_loop(_stop_and_remove(folder))
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold the folder itself locked, or raise BlockingIOError."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _fastest_place() -> Path:
