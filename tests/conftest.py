@@ -71,9 +71,14 @@ async def server_folder() -> AsyncIterator[Path]:
 
 
 def pytest_configure() -> None:
-    """Let commands under test hear Ctrl-C: a background job of a shell is deaf to it, and passes that on."""
+    """Let commands under test hear Ctrl-C and a closed terminal.
+
+    A background job of a shell is deaf to the one, what `nohup` begins to the other, and both pass that on.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
