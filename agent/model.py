@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ Message = dict[str, Any]
 """`{"role": "user" | "assistant", "content": [blocks]}` in Anthropic's form, never an object of the SDK."""
 
 CONNECT_SECONDS = 5.0
+PROVIDER_URL = "https://api.anthropic.com"
 MOST_DEPTH = 64  # of values inside one another: what reads them further on is recursive
 _FORMS: Mapping[str, Mapping[str, type]] = {
     "text": {"text": str},
@@ -121,8 +123,8 @@ class ModelRefused(ModelError):
 class AnthropicModel:
     """Anthropic's Messages API, one request per answer.
 
-    `max_tokens` limits an answer, `timeout` is in seconds. Without `api_key` and `base_url` the SDK
-    reads ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
+    `max_tokens` limits an answer, `timeout` is in seconds. Without `api_key` and `base_url` they are those of
+    ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
     """
 
     def __init__(
@@ -139,6 +141,8 @@ class AnthropicModel:
         self._max_tokens = max_tokens
         self._timeout = anthropic.Timeout(timeout, connect=CONNECT_SECONDS)
         # A retry of the SDK would sleep while the run's lease is held: the worker gives the run back instead.
+        # set and empty, as in a filled-in .env.example, the SDK would take the variable for an address
+        base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or PROVIDER_URL
         self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
             raise ModelRefused(f"There is no key for the model. {_KEY_ADVICE}")

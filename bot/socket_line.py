@@ -25,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 CONNECT_SECONDS = 10.0
 HANG_UP_SECONDS = 1.0
+REASON_SECONDS = 0.5
 LOOK_SECONDS = 0.25  # a connection that breaks off says nothing: it has to be looked at
 LOST = "the connection was lost"
 
@@ -82,6 +83,10 @@ class Line(SocketModeClient):
     async def leaves(self) -> str:
         """Wait until it has to be replaced; returns why. It may still be open, for some seconds."""
         await self._open_until(self._leaving)
+        if not self._leaving.is_set():  # closed; why may have come just before, and is not read yet
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REASON_SECONDS):
+                    await self._leaving.wait()
         return self.reason
 
     async def closes(self) -> None:

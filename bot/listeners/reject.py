@@ -8,7 +8,7 @@ from agent.decide import Recorded
 from bot.after import AfterAnswer
 from bot.blocks.bounded import View
 from bot.blocks.card import Action
-from bot.blocks.modals import Callback, problem_view, reason_of, reject_view
+from bot.blocks.modals import Callback, problem_view, reason_block, reason_of, reject_view
 from bot.bot import Bot
 from bot.copies import adopt_copy
 from bot.deciding import decide_as, look_as, sentence
@@ -42,7 +42,11 @@ async def _form(bot: Bot, click: Click) -> View:
 
 async def _reject(bot: Bot, submission: Submission) -> dict[str, Any]:
     """Record the rejection; the answer closes the form, or shows why nothing was recorded."""
-    outcome = await decide_as(bot, submission, "reject", reason_of(submission.values) or None)
+    reason = reason_of(submission.values).strip()
+    if not reason:  # Slack's client lets blanks through
+        errors = {reason_block(submission.target): bot.texts.modal.reason_missing}
+        return {"response_action": "errors", "errors": errors}
+    outcome = await decide_as(bot, submission, "reject", reason)
     if isinstance(outcome, Recorded):
         return {"response_action": "clear"}
     said = await sentence(bot, outcome, submission.user_id)

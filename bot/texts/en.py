@@ -122,6 +122,7 @@ ENGLISH = Texts(
         ),
         reason="Reason",
         reason_hint="The agent and everybody who sees the card can read it.",
+        reason_missing="Say why, in a few words.",
     ),
     form=FormWords(
         one_per_line="One per line.",

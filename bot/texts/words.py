@@ -141,6 +141,7 @@ class ModalWords:
     reject_intro: str
     reason: str
     reason_hint: str
+    reason_missing: str
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,8 @@ async def test_a_rejection_with_a_reason_reaches_the_model_and_nothing_runs(
     async with staged(database, monkeypatch, script) as stage:
         asked = await stage.ask()
         await open_form(stage, "Reject")
+        await stage.marta.fill({"Reason": " \n "}).submit()
+        assert list(stage.marta.view.errors.values()) == ["Say why, in a few words."]
         await stage.marta.fill({"Reason": "Not this month"}).submit()
         assert stage.marta.views == []
         await stage.said(asked, "I leave it.")

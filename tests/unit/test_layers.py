@@ -23,7 +23,10 @@ USER_CODE = "agent.tools"
 """Tools are the user's own code: any library will do there, but the layers hold."""
 
 SANDBOX = "bot.sandbox"
-SANDBOX_IMPORTERS = ("bot.cli", "bot.demo")
+DEMO = "bot.demo"
+DEMO_IMPORTERS = (DEMO, "bot.commands.preview")
+"""Who may bring in the sandbox; the demo's errors alone are for the command line too."""
+
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "manager", "managers", "service", "services"}
 
 
@@ -61,9 +64,11 @@ def complaint(module: str, imported: str) -> str | None:
     if inside(module, SANDBOX) and top in PACKAGES and not inside(imported, SANDBOX):
         # `from bot import sandbox` would also name the bare package, which is empty
         return None if imported == "bot" else f"{module} imports {imported}: the sandbox stands alone"
-    may_use_sandbox = any(inside(module, importer) for importer in (SANDBOX, *SANDBOX_IMPORTERS))
-    if inside(imported, SANDBOX) and not may_use_sandbox:
+    if inside(imported, SANDBOX) and not (inside(module, SANDBOX) or inside(module, DEMO)):
         return f"{module} imports {imported}: only the demo and the tests use the sandbox"
+    may_use_demo = any(inside(module, importer) for importer in DEMO_IMPORTERS)
+    if inside(imported, DEMO) and not inside(imported, f"{DEMO}.errors") and not may_use_demo:
+        return f"{module} imports {imported}: only the demo and `preview --open` use the demo's world"
     if home is not None and not inside(module, home) and not inside(module, USER_CODE):
         return f"{module} imports {imported}: only {home} does"
     return "tests are not for the product" if top == "tests" else None
@@ -118,6 +123,9 @@ def test_all_three_packages_are_looked_at() -> None:
         ("bot.app", "from . import sandbox"),
         ("bot.listeners.decision", "from ..sandbox import server"),
         ("bot.app", "import importlib\nimportlib.import_module('bot.sandbox')"),
+        ("bot.app", "from bot.demo.world import open_world"),
+        ("bot.commands.processes", "from bot.demo import showing"),
+        ("bot.cli", "from bot.sandbox import Sandbox"),
         ("bot.sandbox.server", "from store.records import Run"),
         ("bot.sandbox.server", "from ..blocks import card"),
         ("bot.sandbox.server", "from bot.payloads import Click"),

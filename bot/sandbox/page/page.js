@@ -177,12 +177,18 @@ function morphWhole(id, made) {
 function say(sentence) {
   const notices = one("notices");
   notices.replaceChildren();
+  for (const old of document.querySelectorAll("[data-said]")) old.remove();
   if (!sentence) return;
   const said = document.createElement("p");
   said.textContent = sentence;
-  // inside an open window, because everything behind it is out of reach
-  (document.querySelector("dialog:modal form:last-of-type") || notices).prepend(said);
-  if (said.parentElement !== notices) said.className = "banner";
+  said.dataset.said = "yes";
+  // inside an open window or drawer, because everything behind it is out of reach
+  const over = document.querySelector("dialog:modal form:last-of-type") || document.querySelector(":popover-open");
+  if (over) {
+    said.className = "banner";
+    said.setAttribute("role", "alert");
+  }
+  (over || notices).prepend(said);
 }
 
 // Keys and small comforts.

@@ -237,6 +237,12 @@ async def test_without_a_key_there_is_no_model(monkeypatch: pytest.MonkeyPatch) 
         AnthropicModel("claude-sonnet-5-5")
 
 
+def test_an_address_that_is_set_and_empty_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "")
+    model = AnthropicModel("claude-sonnet-5-5", api_key="test")
+    assert str(model._client.base_url).rstrip("/") == "https://api.anthropic.com"
+
+
 async def test_a_large_answer_may_be_asked_for_without_streaming() -> None:
     async with model_under_rules(script(step(say("Hi.")))) as m:
         await ask(m.url, max_tokens=64_000)
