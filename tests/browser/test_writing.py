@@ -52,6 +52,18 @@ async def test_what_could_not_be_sent_is_still_there(app: App, on_app: Windows) 
     on_app.expect_faults("ERR_INTERNET_DISCONNECTED")
 
 
+async def test_what_cannot_be_done_is_said_once_and_over_an_open_menu(app: App, on_app: Windows) -> None:
+    leo = await on_app.open("Leo", 390)
+    menu = leo.page.get_by_role("navigation", name="People and channels")
+    await leo.page.get_by_role("button", name="Menu").click()
+    await leo.page.context.set_offline(True)
+    for _ in range(2):
+        await menu.get_by_role("button", name="Home").click()
+        await leo.sees_at(menu.get_by_role("alert").get_by_text("The workspace does not answer"))
+    assert await leo.page.get_by_text("The workspace does not answer").count() == 1
+    on_app.expect_faults("ERR_INTERNET_DISCONNECTED")
+
+
 async def test_a_choice_acts_at_once(app: App, on_app: Windows) -> None:
     choice = select(
         option("Keep"),
