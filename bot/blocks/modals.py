@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -90,14 +90,24 @@ def note_of(values: FormValues) -> str | None:
     return _typed(values, _NOTE) or None
 
 
-def edit_view(approval: Approval, model: type[BaseModel], texts: Texts) -> View:
-    """The form of the input that the current revision shows.
+def edit_view(
+    approval: Approval,
+    model: type[BaseModel],
+    texts: Texts,
+    *,
+    typed: Mapping[str, Any] | None = None,
+    problem: Message | None = None,
+) -> View:
+    """The form of the input that the current revision shows, or of the one that was `typed` already.
 
-    A tool without a field that can be edited gets a window that says so.
+    A tool without a field that can be edited gets a window that says so. `problem` is why what was typed
+    could not be shown; it stands first.
     """
     target = Target(approval.id, approval.revision)
-    form = form_blocks(model, approval.shown.input, approval.revision, texts)
-    blocks = [header(title(approval)), lines([fill(texts.modal.edit_intro)]), *form]
+    given = approval.shown.input if typed is None else typed
+    form = form_blocks(model, given, approval.revision, texts)
+    intro = [lines([fill(texts.modal.edit_intro)])] if problem is None else problem.blocks
+    blocks = [header(title(approval)), *intro, *form]
     if not any(block["type"] == "input" for block in form):
         nothing = [header(title(approval)), lines([fill(texts.modal.nothing_to_edit)]), *form]
         return _still("edit", target, nothing, texts)

@@ -119,9 +119,10 @@ async def _previewed(bot: Bot, submission: Submission, checked: _Checked) -> Vie
     made = await draft_edit(bot.house, target.approval_id, target.revision, person, checked.input)
     if isinstance(made, Refused):
         return problem_view("edit", await sentence(bot, made, submission.user_id), bot.texts)
-    if isinstance(made, CannotPreview):
-        return problem_view("edit", replies.cannot_preview(made.message, bot.texts), bot.texts)
     tool = bot.house.tools[checked.approval.tool]
+    if isinstance(made, CannotPreview):
+        problem = replies.cannot_preview(made.message, bot.texts)
+        return edit_view(checked.approval, tool.input, bot.texts, typed=checked.input, problem=problem)
     return confirm_edit_view(
         checked.approval,
         made,

@@ -41,7 +41,7 @@ async def test_what_does_not_fit_the_schema_is_said_at_its_field(
         assert "give every payment once" in " ".join(stage.marta.view.errors.values())
 
 
-async def test_what_cannot_be_previewed_is_said_in_the_window(
+async def test_what_cannot_be_previewed_is_said_above_what_was_typed(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
@@ -51,6 +51,11 @@ async def test_what_cannot_be_previewed_is_said_in_the_window(
         await stage.marta.submit()
         await stage.sandbox.until(lambda: "there are no payments pay_9999" in shown(stage), **WAIT)
         assert (await stage.approval()).status.value == "pending"
+        [payments] = [b["element"] for b in stage.marta.view.blocks if "payment_ids" in b["block_id"]]
+        assert payments["initial_value"] == "pay_9999"
+        await fill_payments(stage, ["pay_0007"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
 
 
 async def test_somebody_without_a_role_gets_the_reason_in_the_window(
