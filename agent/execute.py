@@ -18,8 +18,8 @@ from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
-from store import calls, runs
-from store.records import Actor, ClaimedCall, Ended, Json
+from store import approvals, calls, runs
+from store.records import Actor, Approval, ClaimedCall, Ended, Json
 from store.runs import NewApproval
 from store.values import new_id
 
@@ -149,7 +149,7 @@ class Execution:
         return await calls.finish_done(
             self.house.db,
             self.claimed,
-            **self._ending(self._executed(kept), outcome, output=kept, notices=notices),
+            **self._ending(await self._executed(kept), outcome, output=kept, notices=notices),
         )
 
     async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
@@ -206,11 +206,11 @@ class Execution:
             "lease": self.leases.seconds,
         }
 
-    def _executed(self, output: Json) -> Result:
+    async def _executed(self, output: Json) -> Result:
         approval = self.approval
         if approval is None:
             return results.allowed(self.call.tool, output, items=self.shown.items)
-        edited = digest(approval.original_input) != self.shown.input_hash
+        edited = await self._was_edited(approval)
         return results.executed(
             self.call.tool,
             output,
@@ -220,6 +220,14 @@ class Execution:
             edited=edited,
             items=self.shown.items,
         )
+
+    async def _was_edited(self, approval: Approval) -> bool:
+        """Whether a person changed the input; a revision can also be the same input in another world."""
+        if approval.revision == 1:
+            return False
+        # not what the model wrote: the schema adds defaults and spells some values in its own way
+        first = await approvals.read_revision(self.house.db, approval.id, 1)
+        return first is None or first.input_hash != self.shown.input_hash
 
     def _approvers(self) -> list[Actor]:
         if self.approval is None:

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, model_serializer
 
+from agent.decide import confirm_draft
+from agent.edit import draft_edit
 from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, expect_results, say, script, step
-from agent.tool import Context, ToolError
+from agent.tool import Context, Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
+from store.records import Draft
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import approved, office, until, with_tool, without
@@ -302,6 +305,36 @@ async def test_what_ran_has_run_though_its_output_cannot_be_kept(
         assert after.status is ApprovalStatus.EXECUTED
         assert why in after.outcome["output"]["unreadable"]
         assert max(late) < 4
+
+
+class Letter(BaseModel):
+    """An input that the schema completes."""
+
+    names: list[str]
+    note: str = "none"
+    copies: float = 1.0
+
+
+@pytest.mark.parametrize(("note", "edited"), [(None, False), ("please hurry", True)])
+async def test_only_what_a_person_changed_is_called_edited_not_what_the_schema_added(
+    database: Database, tmp_path: Path, note: str | None, edited: bool
+) -> None:
+    letter = Tool(
+        name="letter", input=Letter, risk=Risk.IRREVERSIBLE, execute=lambda input, ctx: {"sent": input.note}
+    )
+    wanted = script(step(call("letter", {"names": ["Ana"]})), step(say("Sent.")))
+    async with office(database, tmp_path, wanted, extra_tools=[letter]) as o:
+        asked = await o.propose()
+        if note is None:
+            await o.approve(asked)
+        else:
+            changed = {**asked.shown.input, "note": note}
+            made = await draft_edit(o.house, asked.id, asked.revision, o.person(), changed)
+            assert isinstance(made, Draft)
+            await confirm_draft(o.house, made.id, o.person())
+        await o.work()
+        result = await o.result(asked)
+        assert (result["edited"], "requestedInput" in result) == (edited, edited)
 
 
 async def watch_loop(late: list[float]) -> None:
