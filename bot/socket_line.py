@@ -7,6 +7,7 @@ one first, and this client only receives, sends, and watches that Slack still an
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -25,9 +26,9 @@ log = structlog.get_logger(__name__)
 
 CONNECT_SECONDS = 10.0
 HANG_UP_SECONDS = 1.0
-REASON_SECONDS = 0.5
 LOOK_SECONDS = 0.25  # a connection that breaks off says nothing: it has to be looked at
 LOST = "the connection was lost"
+NO_FRAME = "a frame over Socket Mode is not one of Slack's"
 
 
 class NoLine(Exception):
@@ -83,10 +84,6 @@ class Line(SocketModeClient):
     async def leaves(self) -> str:
         """Wait until it has to be replaced; returns why. It may still be open, for some seconds."""
         await self._open_until(self._leaving)
-        if not self._leaving.is_set():  # closed; why may have come just before, and is not read yet
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(REASON_SECONDS):
-                    await self._leaving.wait()
         return self.reason
 
     async def closes(self) -> None:
@@ -118,8 +115,18 @@ class Line(SocketModeClient):
         """What the SDK calls when the connection is to be replaced: that is done elsewhere."""
         self._leaving.set()
 
-    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        """One frame of Slack. Nothing is waited for, so that the next one is read."""
+    async def enqueue_message(self, message: str) -> None:
+        """Read a frame of Slack at once: in the SDK's queue the end of a connection overtakes its reason."""
+        try:
+            frame = json.loads(message)
+        except (ValueError, RecursionError):
+            frame = None
+        if isinstance(frame, dict):
+            self._read(frame)
+        else:
+            log.error(NO_FRAME)
+
+    def _read(self, message: dict[str, Any]) -> None:
         kind = message.get("type")
         if kind == "hello":
             count = message.get("num_connections")
@@ -148,7 +155,7 @@ class Line(SocketModeClient):
         except ValueError:  # its payload is no object
             request = None
         if request is None:
-            log.error("a frame over Socket Mode is not one of Slack's")
+            log.error(NO_FRAME)
             return
         self._deliver(self, request)
 

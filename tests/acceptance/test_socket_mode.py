@@ -5,9 +5,12 @@ import json
 from dataclasses import replace
 
 import pytest
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.listeners import mention
+from bot.sandbox.changes import Changes
 from bot.sandbox.sockets import Connection, Sockets
+from bot.socket_line import Line
 from store import runs
 from tests.acceptance.children import child
 from tests.acceptance.scripts import NOTHING, ONLY_ASK, ask_for_refunds
@@ -114,7 +117,7 @@ async def test_what_slack_would_not_send_is_not_acknowledged_and_hurts_nothing_e
 ) -> None:
     async with staged(database, monkeypatch, NOTHING, socket_mode=True, work=False) as stage:
         [connection] = sockets(stage).open
-        for frame in ("{no json", "[]", "", '{"type": "hello", "num_connections": "many"}'):
+        for frame in ("{no json", "[]", "", "[" * 100_000, '{"type": "hello", "num_connections": "many"}'):
             await connection.socket.send_str(frame)
         await connection.socket.send_bytes(b"\x00")
         for payload in (None, "words", [], {}, {"type": "event_callback", "event": []}):
@@ -195,6 +198,21 @@ async def test_readiness_says_why_nothing_comes_in_until_it_does_again(
         assert says in json.loads(body)["checks"]["socket_mode"]["error"]
         await another(stage, old)
         await eventually(lambda: is_ready(stage))
+
+
+async def test_a_reason_is_heard_though_the_connection_closes_in_the_same_breath() -> None:
+    sockets = Sockets("A1", Changes())
+    await sockets.start()
+    line = Line(AsyncWebClient(), sockets.new_url(), lambda line, request: None)
+    try:
+        await line.dial()
+        [connection] = sockets.open
+        await connection.disconnect("link_disabled")
+        await connection.close()
+        assert await line.leaves() == "link_disabled"
+    finally:
+        await line.hang_up()
+        await sockets.stop()
 
 
 async def test_while_slack_opens_no_connection_it_is_tried_again(
