@@ -39,7 +39,6 @@ __all__ = [
     "failed",
     "forbidden",
     "invalid",
-    "kept_output",
     "no_such_tool",
     "not_started_in_time",
     "rejected",

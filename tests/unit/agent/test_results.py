@@ -7,6 +7,7 @@ import pytest
 
 from agent import results
 from agent.preview import Moved
+from agent.result_form import kept_output
 from agent.results import Result, tool_result_block
 from store.records import Actor, ApprovalId, Veto
 from tests.unit.agent.samples import ANA, MARTA
@@ -199,11 +200,11 @@ def test_output_that_is_no_json_does_not_undo_what_happened() -> None:
 
 
 def test_output_that_postgres_refuses_can_be_kept() -> None:
-    assert results.kept_output({"a": "\x00\ud800"}) == {"a": "\ufffd\ufffd"}
+    assert kept_output({"a": "\x00\ud800"}) == {"a": "\ufffd\ufffd"}
 
 
 def test_endless_output_is_cut_where_it_is_kept() -> None:
-    kept = results.kept_output("x" * 3_000_000)
+    kept = kept_output("x" * 3_000_000)
     assert isinstance(kept, dict)
     assert kept["truncated"] is True
     assert len(json.dumps(kept)) <= 1_000_000
