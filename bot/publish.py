@@ -167,6 +167,8 @@ class SlackPublisher:
         retry_in = fault.retry_in(claimed.failures)
         fault.log("a card cannot be published", retry_in, approval=claimed.approval_id, card=claimed.id)
         await cards.failed(self._house.db, claimed.id, _token(claimed), error=fault.code, retry_in=retry_in)
+        if claimed.failures == 0:
+            self._wake.call()  # a notice may have waited for it
         self._wake.call_in(retry_in)
         return False
 
@@ -255,6 +257,8 @@ class SlackPublisher:
 
     async def _render_notice(self, claimed: Notice) -> Message:
         rows = [await approvals.read(self._house.db, i) for i in approvals_of(claimed.kind, claimed.data)]
+        replaced = [row.replaces for row in rows if row is not None and row.replaces is not None]
+        rows += [await approvals.read(self._house.db, i) for i in replaced]
         known: dict[str, Approval] = {row.id: row for row in rows if row is not None}
         waits = claimed.kind == NoticeKind.RUN_RECEIVED
         return notice(

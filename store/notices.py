@@ -13,6 +13,7 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notic
     """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order.
 
     One with a `ts` is to be brought up to date; it comes after all that are to be posted, and holds up none.
+    One that tells of new cards waits ten seconds for them, unless they cannot be posted: it links them.
     """
     row = await db.one(
         """WITH pick AS (
@@ -21,6 +22,10 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notic
      AND (w.token IS NULL OR w.lease_until < house_now())
      AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
                       AND e.conversation_id = w.conversation_id)
+     AND NOT EXISTS (SELECT FROM jsonb_array_elements_text(w.data->'approval_ids') a
+                       JOIN cards k ON k.approval_id = a
+                      WHERE k.user_id IS NULL AND k.ts IS NULL AND k.failures = 0
+                        AND w.created_at > house_now() - make_interval(secs => 10))
    ORDER BY w.ts IS NOT NULL, w.id LIMIT 1 FOR UPDATE SKIP LOCKED),
 taken AS (
   UPDATE notices w SET token = %(token)s, worker = %(worker)s,

@@ -135,6 +135,7 @@ def _waiting(approval: Approval, context: LineContext) -> Phrase:
 
 def _outcomes(rows: Rows, texts: Texts) -> list[Phrase]:
     said: Mapping[ApprovalStatus, str] = {
+        ApprovalStatus.SUPERSEDED: texts.line.superseded,
         ApprovalStatus.EXECUTING: texts.line.still_running,
         ApprovalStatus.EXECUTED: texts.line.executed,
         ApprovalStatus.FAILED: texts.line.call_failed,

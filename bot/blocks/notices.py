@@ -10,6 +10,7 @@ from bot.blocks.card import title
 from bot.blocks.characters import clean, clusters, width
 from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Channel, Link, Phrase, fill, joined, paragraph, plain, words
+from bot.blocks.status import what_moved
 from bot.blocks.values import number_text
 from bot.texts import Texts
 from store.records import Approval, Run
@@ -70,7 +71,8 @@ def notice(
 ) -> Message:
     """The message of a notice; UnknownNotice for a kind that is not one of `NoticeKind`.
 
-    `approvals` are rows by id and `links` the permalinks of their cards; what is missing is left out.
+    `approvals` are rows by id, also of what they replace, and `links` the permalinks of their cards; what is
+    missing is left out.
     `in_the_way` is the earlier run that a new one waits for, with its open approvals.
     """
     try:
@@ -82,7 +84,7 @@ def notice(
         case NoticeKind.RUN_RECEIVED:
             return _received(in_the_way, texts)
         case NoticeKind.CALL_ASKED:
-            return _asked(rows, data.get("deferred") or 0, texts, links or {})
+            return _asked(rows, approvals or {}, data.get("deferred") or 0, texts, links or {})
         case NoticeKind.APPROVAL_EXPIRED | NoticeKind.SUPERSEDED_THRICE | NoticeKind.UNKNOWN_OUTCOME:
             return _about(known, rows, approvals_of(kind, data), texts, links or {})
         case NoticeKind.CALL_RAN:
@@ -119,8 +121,13 @@ def _waits_for(approval: Approval, texts: Texts) -> Phrase:
     )
 
 
-def _asked(approvals: Sequence[Approval], deferred: int, texts: Texts, links: Links) -> Message:
-    said = [_waiting(approval, texts, links) for approval in approvals[:_MOST_NAMED]]
+def _asked(
+    approvals: Sequence[Approval], known: Mapping[str, Approval], deferred: int, texts: Texts, links: Links
+) -> Message:
+    said: list[Phrase] = []
+    for approval in approvals[:_MOST_NAMED]:
+        replaced = known.get(approval.replaces or "")
+        said += [*([_did_not_run(replaced, texts)] if replaced else []), _waiting(approval, texts, links)]
     if len(approvals) > _MOST_NAMED:
         said.append(fill(texts.list.more, n=str(len(approvals) - _MOST_NAMED)))
     if deferred:
@@ -137,6 +144,12 @@ def _waiting(approval: Approval, texts: Texts, links: Links) -> Phrase:
         title=words(title(approval), limits.LINE),
     )
     return _with_link(phrase, links.get(approval.id), texts)
+
+
+def _did_not_run(replaced: Approval, texts: Texts) -> Phrase:
+    moved = what_moved(replaced, texts)
+    template = texts.notice.moved if moved else texts.notice.not_run
+    return fill(template, title=words(title(replaced), limits.LINE), moved=joined(moved, ", "))
 
 
 def _ran(data: Mapping[str, Any], texts: Texts) -> Message:

@@ -12,6 +12,8 @@ from bot.texts import Texts
 from store.records import Approval
 from store.transitions import ApprovalStatus
 
+_MOST_MOVED = 5
+
 
 def status_lines(approval: Approval, texts: Texts, replaced_by: str | None = None) -> list[Phrase]:
     """What happened, in lines, the first in bold; none while it is pending.
@@ -86,15 +88,18 @@ def _given_up(approval: Approval, texts: Texts) -> list[Phrase]:
 
 
 def _superseded(approval: Approval, texts: Texts, replaced_by: str | None) -> list[Phrase]:
-    moved = _outcome(approval, "moved") or []
     link = [(Link(replaced_by, texts.outcome.replaced_by),)] if replaced_by else []
     rest = [*_approved(approval, texts), *link]
-    if not moved:
-        text = words(_outcome(approval, "text") or "", OUTCOME)
-        first = fill(texts.outcome.superseded_unsaid, reason=text)
-        return [first, fill(texts.outcome.looking_again), *rest]
-    differences = [words(moved_text(one, texts), LINE) for one in moved[:5]]
-    return [fill(texts.outcome.superseded), *differences, fill(texts.outcome.looking_again), *rest]
+    differences = what_moved(approval, texts)
+    text = words(_outcome(approval, "text") or "", OUTCOME)
+    unsaid = fill(texts.outcome.superseded_unsaid, reason=text)
+    first = fill(texts.outcome.superseded) if differences else unsaid
+    return [first, *differences, fill(texts.outcome.looking_again), *rest]
+
+
+def what_moved(approval: Approval, texts: Texts) -> list[Phrase]:
+    """What differed when it was to run, a line each: "failed payments: 38 → 41"; [] if nothing did."""
+    return [words(moved_text(one, texts), LINE) for one in (_outcome(approval, "moved") or [])[:_MOST_MOVED]]
 
 
 def moved_text(moved: Any, texts: Texts) -> str:

@@ -187,6 +187,8 @@ class NoticeWords:
     waits_for: str
     reads_afterwards: str
     asked: str
+    moved: str
+    not_run: str
     deferred: Plural
     ran: str
     exhausted: str
@@ -225,6 +227,7 @@ class LineWords:
     exhausted: str
     failed: str
     cancelled: str
+    superseded: str
     executed: str
     call_failed: str
     rejected: str

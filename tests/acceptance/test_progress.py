@@ -90,10 +90,14 @@ async def test_the_story_is_told_in_one_line(database: Database, monkeypatch: py
         await line(stage, asked, "Reading the results.")
         await stage.model.release()
         ended = await line(stage, asked, "Finished.")
-        assert re.fullmatch(r"Finished\.\n✅ Done: Refund 41 payments · €[\d.,]+", ended), ended
+        moved = r"↻ Out of date, nothing ran: Refund 38 payments · €4,120\.00"
+        assert re.fullmatch(rf"Finished\.\n{moved}\n✅ Done: Refund 41 payments · €[\d.,]+", ended), ended
         await stage.said(asked, "That is all.")
         said = thread(stage, asked)
         assert len(said) == 4, [stage.marta.read(m) for m in said]  # the line, two requests, the answer
+        assert "38 → 41" in stage.marta.read(said[2])  # who asked reads why there is another request
+        for request, card in zip(said[1:3], stage.cards, strict=True):
+            assert card.ts.replace(".", "") in str(request.blocks)
         assert not any(m.edited for m in said)
 
 

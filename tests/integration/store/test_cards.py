@@ -285,6 +285,31 @@ async def test_a_thread_begins_once(db: Database) -> None:
     assert row == {"thread_ts": "1.1"}
 
 
+@pytest.mark.parametrize("then", ["posted", "failed", "ten seconds later"])
+async def test_a_notice_of_new_cards_waits_for_them_but_not_for_long(
+    db: Database, database: databases.Database, then: str
+) -> None:
+    approval = await a_pending_approval(db)
+    await db.query("UPDATE notices SET posted_at = house_now()")
+    await notices.add_to_conversation(
+        db,
+        dedupe_key="asked",
+        conversation_id=approval.conversation.id,
+        kind="call_asked",
+        data={"approval_ids": [approval.id]},
+    )
+    assert await next_notice(db) is None
+    if then == "posted":
+        await post(db, "5.5")
+    elif then == "failed":
+        card = await behind(db)
+        assert card is not None
+        await cards.failed(db, card.id, "t", error="channel_not_found", retry_in=300)
+    else:
+        shift_clock(database, "10 seconds")
+    assert await next_notice(db) is not None
+
+
 async def test_a_notice_to_a_person_has_no_conversation(db: Database, database: databases.Database) -> None:
     approval = await a_pending_approval(db)
     await db.query("UPDATE notices SET posted_at = house_now()")

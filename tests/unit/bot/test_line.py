@@ -180,6 +180,7 @@ def test_a_run_that_has_ended_says_how(status: str, words: str) -> None:
         ("rejected", "⛔ Rejected, nothing ran: "),
         ("expired", "⌛ Out of time, nothing ran: "),
         ("cancelled", "Cancelled, nothing ran: "),
+        ("superseded", "↻ Out of date, nothing ran: "),
         ("executing", "⏳ Still running: "),
         ("unknown", "⚠️ Nobody knows whether it ran, a person has to look: "),
     ],
@@ -187,10 +188,6 @@ def test_a_run_that_has_ended_says_how(status: str, words: str) -> None:
 def test_what_became_of_each_request_is_told_at_the_end(status: str, words: str) -> None:
     ended = said(run("completed"), approvals=(approved(status, attempted=True),))
     assert ended == f"Finished.\n{words}{TITLE}"
-
-
-def test_a_request_that_another_replaced_is_not_told_at_the_end() -> None:
-    assert said(run("completed"), approvals=(approved("superseded"),)) == "Finished."
 
 
 def test_many_requests_are_counted_and_not_all_named() -> None:

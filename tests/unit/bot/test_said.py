@@ -30,6 +30,7 @@ DATA: dict[str, dict[str, Any]] = {
     "unknown_outcome": {"approval_id": "ap_1"},
 }
 ROWS = {"ap_1": approval()}
+MOVED = {"moved": [{"kind": "precondition", "name": "failed payments", "was": 38, "is": 41}]}
 
 
 def said(kind: str, data: dict[str, Any] | None = None, **options: Any) -> Message:
@@ -109,6 +110,26 @@ def test_a_call_that_asks_says_where_and_until_when() -> None:
     assert "Approval asked for in <#C0APPROVALS>, until <!date^" in message.text
     assert "2 further calls of this turn were not run" in read(message)
     assert "https://shop.slack.com/p1" in str(message.blocks)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (
+            MOVED,
+            "The facts moved (failed payments: 38 → 41), so nothing of “Refund 38 payments · €4,120.00” ran.",
+        ),
+        ({"text": "the tool has changed"}, "Nothing of “Refund 38 payments · €4,120.00” ran."),
+    ],
+)
+def test_a_call_that_replaces_another_says_first_that_the_other_did_not_run(
+    outcome: dict[str, Any], words: str
+) -> None:
+    old = approved("superseded", outcome=outcome)
+    new = replace(approval(), id=ApprovalId("ap_2"), replaces=old.id)
+    told = read(said("call_asked", {"approval_ids": ["ap_2"]}, approvals={"ap_1": old, "ap_2": new}))
+    assert told.split("\n")[0] == words
+    assert told.split("\n")[1].startswith("Approval asked for in ")
 
 
 def test_the_agents_answer_is_shown_as_it_is() -> None:
