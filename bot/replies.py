@@ -8,7 +8,7 @@ from bot.blocks import limits
 from bot.blocks.bounded import Message, sentence
 from bot.blocks.card import title
 from bot.blocks.people import deciding_roles, moment, roles, who
-from bot.blocks.phrases import Link, Phrase, fill, joined, words
+from bot.blocks.phrases import Link, Phrase, bold, fill, joined, words
 from bot.blocks.values import number_text
 from bot.texts import Texts
 from store.errors import (
@@ -165,7 +165,7 @@ def trigger_dead(texts: Texts) -> Message:
 
 def cannot_preview(message: str, texts: Texts) -> Message:
     """The tool's own code could not preview an edit; `message` is its words."""
-    return sentence(fill(texts.reply.cannot_preview, message=words(message, limits.OUTCOME)))
+    return sentence(bold(fill(texts.reply.cannot_preview, message=words(message, limits.OUTCOME))))
 
 
 def task_too_long(limit: int, texts: Texts) -> Message:

@@ -222,6 +222,18 @@ async def read_draft(db: Database, draft_id: str) -> Draft | None:
     return None if row is None else rows.draft(row)
 
 
+async def draft_of(db: Database, approval: Approval, author: Actor) -> Draft | None:
+    """The last edit of the current revision that this person previewed and did not confirm, or None."""
+    row = await db.one(
+        """SELECT * FROM drafts
+ WHERE approval_id = %s AND base_revision = %s AND confirmed_as IS NULL
+   AND author->>'team' = %s AND author->>'user' = %s
+ ORDER BY created_at DESC, id DESC LIMIT 1""",
+        [approval.id, approval.revision, author.team_id, author.user_id],
+    )
+    return None if row is None else rows.draft(row)
+
+
 async def confirm_draft(
     db: Database,
     approval: Approval,

@@ -101,12 +101,13 @@ def edit_view(
     """The form of the input that the current revision shows, or of the one that was `typed` already.
 
     A tool without a field that can be edited gets a window that says so. `problem` is why what was typed
-    could not be shown; it stands first.
+    could not be shown; it stands first. Without one, what was typed is said to be an earlier edit.
     """
     target = Target(approval.id, approval.revision)
     given = approval.shown.input if typed is None else typed
     form = form_blocks(model, given, approval.revision, texts)
-    intro = [lines([fill(texts.modal.edit_intro)])] if problem is None else problem.blocks
+    hint = texts.modal.edit_intro if typed is None else texts.modal.edit_again
+    intro = [lines([fill(hint)])] if problem is None else problem.blocks
     blocks = [header(title(approval)), *intro, *form]
     if not any(block["type"] == "input" for block in form):
         nothing = [header(title(approval)), lines([fill(texts.modal.nothing_to_edit)]), *form]

@@ -29,7 +29,7 @@ from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
 from store import approvals
 from store.errors import StoreError
-from store.records import Approval
+from store.records import Actor, Approval
 
 Answer = dict[str, Any]  # the body of an answer to view_submission
 
@@ -73,7 +73,10 @@ async def _form(bot: Bot, click: Click) -> View:
     if isinstance(seen, Approval):
         tool = bot.house.tools.get(seen.tool)
         if tool is not None:
-            return edit_view(seen, tool.input, bot.texts)
+            author = Actor("person", team_id=click.user_team_id, user_id=click.user_id)
+            draft = await approvals.draft_of(bot.house.db, seen, author)
+            typed = None if draft is None else draft.content.input
+            return edit_view(seen, tool.input, bot.texts, typed=typed)
         seen = Refused("tool_changed", seen)
     return problem_view("edit", await sentence(bot, seen, click.user_id), bot.texts)
 

@@ -131,6 +131,7 @@ class ModalWords:
     submit_reject: str
     waiting: str
     edit_intro: str
+    edit_again: str
     nothing_to_edit: str
     confirm_intro: str
     difference: str

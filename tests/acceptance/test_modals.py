@@ -51,11 +51,33 @@ async def test_what_cannot_be_previewed_is_said_above_what_was_typed(
         await stage.marta.submit()
         await stage.sandbox.until(lambda: "there are no payments pay_9999" in shown(stage), **WAIT)
         assert (await stage.approval()).status.value == "pending"
-        [payments] = [b["element"] for b in stage.marta.view.blocks if "payment_ids" in b["block_id"]]
-        assert payments["initial_value"] == "pay_9999"
+        assert typed(stage) == ["pay_9999"]
         await fill_payments(stage, ["pay_0007"])
         await stage.marta.submit()
         await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
+
+
+@pytest.mark.parametrize("gone", ["closed", "lost"])
+async def test_an_edit_that_was_not_confirmed_is_filled_in_again_for_its_author(
+    database: Database, monkeypatch: pytest.MonkeyPatch, gone: str
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        two = (await stage.approval()).shown.input["payment_ids"][:2]
+        await fill_payments(stage, two)
+        if gone == "lost":  # the preview never reaches the window
+            stage.sandbox.faults.add("views.update", Fault.error("internal_error"), times=20)
+        await stage.marta.submit()
+        await eventually(lambda: _is_still(stage))
+        assert ("Refund 2 payments" in shown(stage)) is (gone == "closed")
+        stage.sandbox.faults.clear()
+        await stage.marta.close(all=True)
+        await open_form(stage, "Edit")
+        assert "Your earlier changes are filled in; nothing of them is approved yet." in shown(stage)
+        assert typed(stage) == two
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 2 payments" in shown(stage), **WAIT)
 
 
 async def test_somebody_without_a_role_gets_the_reason_in_the_window(
@@ -145,6 +167,12 @@ async def _is_still(stage: Stage) -> bool:
 async def fill_payments(stage: Stage, payment_ids: list[str]) -> None:
     """Type other payments into the form, one a line."""
     stage.marta.fill({"Payments": "\n".join(payment_ids)})
+
+
+def typed(stage: Stage) -> list[str]:
+    """The payments that stand in the form."""
+    [payments] = [b["element"] for b in stage.marta.view.blocks if "payment_ids" in b["block_id"]]
+    return str(payments["initial_value"]).split()
 
 
 def shown(stage: Stage) -> str:

@@ -221,6 +221,17 @@ async def test_a_draft_of_another_approval_is_refused(db: Database) -> None:
     assert (await the(db, second.id)).revision == 1
 
 
+async def test_a_draft_is_found_again_by_its_author_alone_and_until_it_is_outdated(db: Database) -> None:
+    approval = await a_pending_approval(db, quorum=2)
+    await a_draft(db, approval)
+    last = await a_draft(db, approval)
+    assert await approvals.draft_of(db, approval, MARTA) == last
+    assert await approvals.draft_of(db, approval, ANA) is None
+    assert await approvals.draft_of(db, await a_pending_approval(db), MARTA) is None
+    assert await confirm(db, approval, await a_draft(db, approval, ANA), ANA, approved=False)
+    assert await approvals.draft_of(db, await the(db, approval.id), MARTA) is None
+
+
 async def test_a_draft_alone_decides_nothing(db: Database) -> None:
     approval = await a_pending_approval(db)
     await a_draft(db, approval)
