@@ -40,7 +40,7 @@ def plain(value: object) -> Json:
         case UUID():
             return str(value)
         case BaseModel():
-            return plain(value.model_dump(mode="json", by_alias=True))
+            return plain(_dumped(value))
         case _:
             return _plain_container(value)
 
@@ -53,6 +53,37 @@ def canonical(value: object) -> str:
 def digest(value: object) -> str:
     """Give the SHA-256 of the canonical spelling, as 64 hex digits."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def _dumped(model: BaseModel) -> object:
+    dumped = model.model_dump(mode="json", by_alias=True)
+    return _in_order(dumped, model.model_dump(by_alias=True)) if _holds_set(model) else dumped
+
+
+def _holds_set(value: object) -> bool:
+    match value:
+        case Set():
+            return True
+        case BaseModel():
+            return any(map(_holds_set, vars(value).values()))
+        case Mapping():
+            return any(map(_holds_set, value.values()))
+        case list() | tuple():
+            return any(map(_holds_set, value))
+        case _:
+            return False
+
+
+def _in_order(dumped: object, read: object) -> object:
+    """The dump with the lists that were sets sorted: the order of a set is another one in every process."""
+    if isinstance(dumped, list) and isinstance(read, Set):
+        return sorted((plain(part) for part in dumped), key=_spell)
+    if isinstance(dumped, list) and isinstance(read, list | tuple) and len(dumped) == len(read):
+        return [_in_order(part, was) for part, was in zip(dumped, read, strict=True)]
+    if isinstance(dumped, dict) and isinstance(read, Mapping) and len(dumped) == len(read):
+        pairs = zip(dumped.items(), read.values(), strict=True)
+        return {name: _in_order(part, was) for (name, part), was in pairs}
+    return dumped
 
 
 def _plain_number(value: float | Decimal) -> Json:

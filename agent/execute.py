@@ -13,7 +13,7 @@ from agent.leases import Leases
 from agent.measure import CannotMeasure, context, validated
 from agent.progress import Count
 from agent.recheck import Stale, recheck, recheck_in, shown_of
-from agent.result_form import is_json, kept_output, unreadable
+from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Risk, Tool, ToolError
@@ -129,6 +129,9 @@ class Execution:
             return await self.broke_off(tool, f"{error}.")
         except Exception as error:  # user code may raise anything: nobody knows what happened
             return await self.broke_off(tool, f"{tool.name} broke off: {type(error).__name__}: {error}")
+        if is_lazy(output):
+            why = f"{tool.name} returned a {type(output).__name__}, whose work is done only when it is read."
+            return await self.broke_off(tool, why)
         return await self.done(await self._kept(tool, output))
 
     async def _kept(self, tool: Tool, output: object) -> Json:

@@ -15,7 +15,7 @@ from agent.judge import judge
 from agent.preview import freeze
 from agent.progress import Count
 from agent.sample import Preview
-from agent.schema import InvalidInput, input_json, validate
+from agent.schema import InvalidInput, input_json, lost_fields, validate
 from agent.tool import Context, Tool, ToolError
 from agent.usercode import KeyStillRunning, UserCodeTimeout
 from agent.verdict import Verdict
@@ -58,17 +58,35 @@ def context(
     )
 
 
-async def validated(house: House, tool: Tool, raw: object) -> tuple[BaseModel, dict[str, Json]]:
-    """The input as the tool's schema reads it, and as it is kept; raises InvalidInput or CannotMeasure."""
+async def validated(
+    house: House, tool: Tool, raw: object, *, to_keep: bool = False
+) -> tuple[BaseModel, dict[str, Json]]:
+    """The input as the tool's schema reads it, and as it is kept; raises InvalidInput or CannotMeasure.
+
+    `to_keep`: what does not come back from the database as it was raises CannotMeasure.
+    """
     read: tuple[BaseModel, dict[str, Json]] = await _call(
-        house, tool, _validated, tool, raw, seconds=VALIDATION_SECONDS, passing=InvalidInput
+        house,
+        tool,
+        *(_validated, tool, raw, to_keep),
+        seconds=VALIDATION_SECONDS,
+        passing=(InvalidInput, CannotMeasure),
     )
     return read
 
 
-def _validated(tool: Tool, raw: object) -> tuple[BaseModel, dict[str, Json]]:
+def _validated(tool: Tool, raw: object, to_keep: bool) -> tuple[BaseModel, dict[str, Json]]:
     input = validate(tool, raw)
-    return input, input_json(input)
+    kept = input_json(input)
+    lost = lost_fields(tool, input, kept) if to_keep else []
+    if lost:
+        names = ", ".join(lost)
+        raise CannotMeasure(
+            f"{tool.name}: {names} would come back from the database as something else: a field must read "
+            "what it writes, so no secrets, computed or excluded fields.",
+            by_tool=False,
+        )
+    return input, kept
 
 
 async def weigh(
@@ -86,7 +104,7 @@ async def weigh(
     what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields), or CannotMeasure
     (a sentence).
     """
-    input, _ = await validated(house, tool, raw)
+    input, _ = await validated(house, tool, raw, to_keep=not again)
     ctx = context(tool, run)
     facts = await _facts(house, tool, input, ctx)
     verdict, why = await _call(house, tool, judge, tool, input, facts)

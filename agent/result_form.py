@@ -1,8 +1,9 @@
 """The form that all results share: what ran, what did not, who decided, in bounded and storable JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from dataclasses import dataclass
+from io import IOBase
 
 from agent.canonical import Json, plain
 from agent.legible import cut, error_text, line, storable
@@ -44,6 +45,11 @@ def kept_output(output: object) -> Json:
 def unreadable(why: str) -> Json:
     """Give what is kept instead of an output of which no JSON could be made."""
     return {"unreadable": f"The call ran, but what it returned cannot be kept ({line(why, 300)})."}
+
+
+def is_lazy(output: object) -> bool:
+    """Say whether it is work that is still to be done, like a generator, a map or a coroutine."""
+    return issubclass(type(output), Iterator | AsyncIterator | Awaitable) and not isinstance(output, IOBase)
 
 
 def is_json(value: object) -> bool:

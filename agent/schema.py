@@ -73,6 +73,15 @@ def input_json(input: BaseModel) -> dict[str, Json]:
     return cast(dict[str, Json], plain(input))
 
 
+def lost_fields(tool: Tool, input: BaseModel, kept: Mapping[str, Json]) -> list[str]:
+    """The fields of an input that are others when what is kept of it is read again; [] as it should be."""
+    try:
+        again = vars(validate(tool, kept))
+    except InvalidInput as error:
+        return [path or "the input" for path, _ in error.fields]
+    return [name for name, value in vars(input).items() if again.get(name) != value]
+
+
 def _path(location: tuple[int | str, ...]) -> str:
     return ".".join(map(str, location))
 

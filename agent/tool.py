@@ -227,8 +227,15 @@ def _check_functions(tool: Tool) -> None:
             continue
         if not callable(function):
             raise TypeError(f"{tool.name}: {part} must be a function, not {function!r}")
+        if _is_generator(function):
+            raise TypeError(f"{tool.name}: {part} must return what it made, not yield it")
         if not _takes(function, wanted.count(",") + 1):
             raise TypeError(f"{tool.name}: {part} must take {wanted}")
+
+
+def _is_generator(function: Callable[..., object]) -> bool:
+    called = (function, getattr(function, "__call__", None))  # noqa: B004  an object may have it
+    return any(map(inspect.isgeneratorfunction, called)) or any(map(inspect.isasyncgenfunction, called))
 
 
 def _takes(function: Callable[..., object], size: int) -> bool:

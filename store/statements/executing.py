@@ -35,7 +35,8 @@ _CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_u
 _CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', c.attempts)"
 
 # The oldest approved call that may execute now: one at a time per run, in the order of the decisions; but one
-# that waits for an item of another run does not hold up those after it, because their time runs out, too.
+# that waits for an item of another run does not hold up those after it, because their time runs out, too; nor
+# does one that cannot be checked again, once half of their time is over.
 CLAIM_CALL = f"""
 WITH pick AS (
   SELECT a.id AS approval_id, c.id AS call_id, v.items
@@ -51,6 +52,8 @@ WITH pick AS (
                       WHERE e.run_id = c.run_id AND e.id <> c.id
                         AND (e.status = 'executing'
                              OR (b.status = 'approved' AND {_free("w.items", "e")}
+                                 AND (e.attempts > 0 OR e.not_before IS NULL OR e.not_before <= house_now()
+                                      OR house_now() < a.decided_at + (a.claim_by - a.decided_at) / 2)
                                  AND (b.decided_at, e.position) < (a.decided_at, c.position))))
      AND {_free("v.items")}
    ORDER BY a.decided_at LIMIT 1 FOR NO KEY UPDATE OF a, c SKIP LOCKED),

@@ -52,6 +52,34 @@ async def test_the_attempt_is_committed_before_the_tool_is_called(
         assert kinds == ["call.claimed", "attempt.started", "call.executed"]
 
 
+class Batch(BaseModel):
+    """Do something to these."""
+
+    ids: list[str]
+
+
+def lazily(input: Batch, ctx: Context) -> Any:
+    return map(print, input.ids)
+
+
+def in_a_generator(input: Batch, ctx: Context) -> Any:
+    return (print(one) for one in input.ids)
+
+
+@pytest.mark.parametrize("execute", [lazily, in_a_generator])
+async def test_work_that_is_still_to_be_done_is_not_called_done(
+    database: Database, tmp_path: Path, execute: Any
+) -> None:
+    batch = Tool(name="batch", input=Batch, risk=Risk.IRREVERSIBLE, execute=execute)
+    asking = script(step(call("batch", {"ids": ["a"]})))
+    async with office(database, tmp_path, asking, extra_tools=[batch]) as o:
+        asked = await approved(o)
+        await o.work()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.UNKNOWN
+        assert "whose work is done only when it is read" in after.outcome["text"]
+
+
 async def test_a_worker_that_lost_its_claim_records_nothing(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, ASKED) as o:
         asked = await approved(o)

@@ -111,6 +111,31 @@ async def test_a_check_that_can_never_be_made_ends_when_it_had_to_begin(
         assert len(o.world.unmeasurable) > 30, "it was tried more and more rarely"
 
 
+async def test_a_check_that_cannot_be_made_does_not_hold_up_what_was_approved_after_it_for_ever(
+    database: Database, tmp_path: Path
+) -> None:
+    both = script(step(PAY, call("pay", {"bills": ["b3"]})), step(say("Done."), optional=True))
+    async with office(database, tmp_path, both) as o:
+        await o.start()
+        await o.work()
+        first, second = await o.all_asked()
+        o.world.unmeasurable = [RuntimeError("database down")] * 50
+        await o.approve(first)
+        await o.approve(second)
+        for minutes in range(29):
+            o.shift_clock(f"{minutes} minutes")
+            await o.work()
+        assert await o.statuses(first.run_id) == ["asked", "asked"]  # they go in the order of the decisions
+        o.world.unmeasurable = [RuntimeError("database down")]
+        o.shift_clock("31 minutes")
+        await o.work()  # the check fails once more
+        await o.work()
+        assert await o.statuses(first.run_id) == ["asked", "done"]
+        o.shift_clock("40 minutes")
+        await o.work()
+        assert await o.statuses(first.run_id) == ["done", "done"]
+
+
 async def test_three_supersessions_in_a_row_are_told_to_the_requester(
     database: Database, tmp_path: Path
 ) -> None:

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field, SecretStr, computed_field, field_validator
 
 from agent.model import Answer
 from agent.scripted import call, expect_results, say, script, step
-from agent.tool import Context
+from agent.tool import Context, Risk, Tool
 from store.transitions import CallStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import Office, office, with_tool
@@ -20,6 +21,64 @@ def told(o: Office) -> list[tuple[str, dict[str, Any]]]:
     """The results of the last message the model got: id and content each, in order."""
     blocks = [block for block in o.model.last_message if block["type"] == "tool_result"]
     return [(block["tool_use_id"], json.loads(block["content"])) for block in blocks]
+
+
+class Secret(BaseModel):
+    """A field that is written as stars."""
+
+    token: SecretStr
+
+
+class Computed(BaseModel):
+    """A field that is written and not read."""
+
+    a: int
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def twice(self) -> int:
+        return self.a * 2
+
+
+class Hidden(BaseModel):
+    """A field that is not written."""
+
+    a: int
+    hidden: str = Field(exclude=True)
+
+
+class Cents(BaseModel):
+    """A field that is another each time it is read."""
+
+    amount: int
+
+    @field_validator("amount", mode="before")
+    @classmethod
+    def in_cents(cls, euros: int) -> int:
+        return euros * 100
+
+
+@pytest.mark.parametrize(
+    ("model", "input", "field"),
+    [
+        (Secret, {"token": "s3cret"}, "token"),
+        (Computed, {"a": 2}, "twice"),
+        (Hidden, {"a": 1, "hidden": "h"}, "hidden"),
+        (Cents, {"amount": 5}, "amount"),
+    ],
+)
+async def test_nobody_is_asked_about_an_input_that_would_come_back_from_the_database_as_another(
+    database: Database, tmp_path: Path, model: type[BaseModel], input: dict[str, Any], field: str
+) -> None:
+    odd = Tool(name="odd", input=model, risk=Risk.IRREVERSIBLE, execute=lambda input, ctx: None)
+    asking = script(step(call("odd", input)), step(say("I could not.")))
+    async with office(database, tmp_path, asking, extra_tools=[odd]) as o:
+        run = await o.start()
+        await o.work()
+        assert await o.statuses(run.id) == ["failed"]
+        [(_, content)] = told(o)
+        assert f"odd: {field} would come back from the database as something else" in content["error"]
+        assert content["executed"] is False
 
 
 async def test_allowed_calls_run_in_order_until_the_first_that_asks(

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,6 +36,19 @@ def undo(input, result, ctx) -> None:
     return None
 
 
+def yielding(input, ctx):
+    yield input
+
+
+async def async_yielding(input, ctx):
+    yield input
+
+
+class Yielding:
+    def __call__(self, input, ctx):
+        yield input
+
+
 def tool(**parts: Any) -> Tool:
     return Tool(**{"name": "refund", "input": Refund, "risk": Risk.IRREVERSIBLE, "execute": run, **parts})
 
@@ -66,6 +80,10 @@ class WithRationale(BaseModel):
         ({"risk": "high"}, "risk must be a Risk"),
         ({"execute": None}, "execute must be a function"),
         ({"execute": lambda input: None}, r"execute must take \(input, ctx\)"),
+        ({"execute": yielding}, "execute must return what it made, not yield it"),
+        ({"execute": partial(yielding, ctx=None)}, "not yield it"),
+        ({"facts": async_yielding}, "facts must return what it made, not yield it"),
+        ({"execute": Yielding()}, "not yield it"),
         ({"preview": run}, r"preview must take \(input, facts, ctx\)"),
         ({"facts": undo}, r"facts must take \(input, ctx\)"),
         ({"policy": lambda i, f: True}, "policy must be always_ask"),

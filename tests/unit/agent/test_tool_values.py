@@ -1,6 +1,9 @@
 """Money, facts, previews and their one spelling as JSON."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from agent.canonical import canonical, digest, plain
 from agent.progress import Count
@@ -173,6 +177,35 @@ def test_numbers_that_jsonb_makes_equal_are_spelled_alike() -> None:
     assert canonical([1.0, 1e20, -0.0, 1e23]) == canonical([1, 10**20, 0, 10**23])
     assert canonical({"b": 1, "a": 2}) == '{"a":2,"b":1}'
     assert digest({"b", "a"}) == digest(["a", "b"])
+
+
+class Inner(BaseModel):
+    kinds: frozenset[int]
+
+
+class WithSets(BaseModel):
+    tags: set[str]
+    more: dict[str, list[Inner]]
+
+
+SETS = """
+from tests.unit.agent.test_tool_values import Inner, WithSets, canonical
+print(canonical(WithSets(tags=set("abcdefgh"), more={"x": [Inner(kinds=frozenset([3, 1, 2**61]))]})))
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_the_sets_of_a_model_are_spelled_alike_in_every_process(seed: str) -> None:
+    spelled = subprocess.run(
+        [sys.executable, "-c", SETS],
+        env=os.environ | {"PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kinds = '{"x":[{"kinds":[1,2305843009213693952,3]}]}'  # in the order of their spelling
+    tags = ",".join(f'"{letter}"' for letter in "abcdefgh")
+    assert spelled.stdout.strip() == f'{{"more":{kinds},"tags":[{tags}]}}'
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), Decimal("NaN"), object(), b"x", {1: 2}])
