@@ -16,7 +16,9 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from store.ddl import APP_ROLE
 from store.errors import (
+    ANOTHER_USER,
     DatabaseUnavailable,
+    NoRight,
     StoreError,
     refuse_old_server,
     refused,
@@ -181,7 +183,10 @@ class Database:
         return now
 
     async def check(self) -> None:
-        """Raise what keeps this version from working here: DatabaseUnavailable, ServerTooOld, NotMigrated."""
+        """Raise what keeps this version from working here.
+
+        DatabaseUnavailable, ServerTooOld, NotMigrated, or NoRight.
+        """
         row = await self.one("SELECT current_setting('server_version_num')::int / 10000 AS major")
         assert row is not None
         refuse_old_server(int(row["major"]))
@@ -193,6 +198,12 @@ class Database:
         )
         if versions != [HEAD]:
             raise wrong_version(versions[0] if versions else None)
+        found = await self.one(
+            "SELECT current_user AS role, has_table_privilege('calls', 'UPDATE')"
+            " AND has_table_privilege('notices', 'INSERT') AS may_write"
+        )
+        if found and not found["may_write"]:
+            raise NoRight(f"The role {found['role']} may not write the app's tables: {ANOTHER_USER}")
 
     @asynccontextmanager
     async def listener(self) -> AsyncIterator["Listener"]:

@@ -3,6 +3,7 @@
 StoreError
 ├── DatabaseUnavailable   nothing was sent: no connection could be had
 ├── StatementRefused      the server said no (a timeout of the statement included): nothing is recorded
+│   ├── NoRight           the role that the app works as may not do this
 │   ├── ForbiddenMove     a status change that `store.transitions` does not have
 │   └── ItemsHeld         another call holds one of the items
 ├── Unconfirmed           sent and not answered: nobody knows whether it is recorded
@@ -34,6 +35,10 @@ class StatementRefused(StoreError):
         super().__init__(message)
 
 
+class NoRight(StatementRefused):
+    """The role that the app works as may not do this."""
+
+
 class ForbiddenMove(StatementRefused):
     """A status change that `store.transitions` does not have."""
 
@@ -54,6 +59,7 @@ class ServerTooOld(StoreError):
     """PostgreSQL before 14."""
 
 
+ANOTHER_USER = "connect as vistobueno_app, as a user that may take that role, or as the owner of the tables."
 _PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]*@")
 
 
@@ -67,6 +73,8 @@ def refused(error: psycopg.Error) -> StoreError:
     """The store's error for a driver's error on a statement that was sent."""
     state = error.sqlstate
     text = without_secrets(str(error))
+    if isinstance(error, pg.InsufficientPrivilege):
+        return NoRight(f"The database's user may not do this ({text}): {ANOTHER_USER}", state)
     if state == "VB001":
         return ForbiddenMove(text, state)
     if isinstance(error, pg.UniqueViolation) and error.diag.table_name == "held_items":

@@ -9,10 +9,9 @@ from bot.settings import Settings, SettingsError
 from store.ddl import APP_ROLE
 from store.embedded import EmbeddedError
 from store.engine import Database
-from store.errors import DatabaseUnavailable, NotMigrated, ServerTooOld, StatementRefused, StoreError
+from store.errors import DatabaseUnavailable, NoRight, NotMigrated, ServerTooOld, StoreError
 
 CHECKS = ("database", "server", "migrations", "record", "database clock")
-NO_RIGHT = "42501"
 """https://www.postgresql.org/docs/current/errcodes-appendix.html"""
 SET_CLOCK = (
     "Set the clock of this machine, or of the database's server, with NTP for example: "
@@ -39,8 +38,8 @@ def _not_running() -> list[Finding]:
 
 
 def _advice(error: Exception) -> str:
-    if isinstance(error, StatementRefused) and error.sqlstate == NO_RIGHT:
-        return f"{error}. Connect as {APP_ROLE}, or as the owner of the tables."
+    if isinstance(error, NoRight):
+        return str(error)
     if isinstance(error, StoreError) and not isinstance(error, DatabaseUnavailable):
         return f"{str(error).rstrip('.')}. The server's log may say more."
     return str(error)

@@ -9,6 +9,7 @@ from psycopg import sql
 
 from store import embedded
 from store.engine import migrate
+from store.errors import ANOTHER_USER
 from tests.databases import PASSWORD, Database, with_login
 from tests.integration.doctor.house import House
 
@@ -88,7 +89,7 @@ async def test_who_may_not_take_the_apps_role_is_told_that_only_the_trigger_prot
     house: House, outsider: tuple[str, sql.Identifier]
 ) -> None:
     url, role = outsider
-    grant = sql.SQL("GRANT SELECT ON alembic_version TO {}").format(role)
+    grant = sql.SQL("GRANT ALL ON ALL TABLES IN SCHEMA public TO {}").format(role)
     execute(house.database.owner_url, grant)
     found = await house.findings(DATABASE_URL=url)
     assert found["migrations"].status == "ok"
@@ -104,7 +105,19 @@ async def test_who_may_read_nothing_is_told_whom_to_connect_as(
     assert finding.status == "failed"
     assert finding.do is not None
     assert "permission denied" in finding.do
-    assert finding.do.endswith("Connect as vistobueno_app, or as the owner of the tables.")
+    assert finding.do.endswith(ANOTHER_USER)
+
+
+async def test_who_may_only_read_is_told_whom_to_connect_as(
+    house: House, outsider: tuple[str, sql.Identifier]
+) -> None:
+    url, role = outsider
+    execute(
+        house.database.owner_url, sql.SQL("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}").format(role)
+    )
+    finding = await house.finding("database", DATABASE_URL=url)
+    assert finding.status == "failed"
+    assert "may not write the app's tables: connect as vistobueno_app" in (finding.do or "")
 
 
 @pytest.mark.parametrize(
