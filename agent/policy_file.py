@@ -10,6 +10,7 @@ from typing import TypeVar
 
 T = TypeVar("T", str, int, bool)
 
+LARGEST = 1_000_000  # bytes
 _DURATION = re.compile(r"([0-9]{1,9})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _KINDS: Mapping[type, str] = {str: "text in quotes", int: "a whole number", bool: "true or false"}
@@ -109,15 +110,24 @@ def read_toml(path: Path) -> Section:
         return Section(str(path), "", tomllib.loads(read_text(path, "VISTOBUENO_POLICY")))
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{path} is not valid TOML; correct it: {error}.") from error
+    except RecursionError as error:
+        raise PolicyError(f"{path} has values nested too deeply; write them in tables.") from error
 
 
 def read_text(path: Path, named_by: str) -> str:
     """Read a UTF-8 file; PolicyError if it cannot be read, saying who named it."""
     try:
-        return path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)  # not more: it may be a device
+        if len(content) > LARGEST:
+            raise PolicyError(
+                f"{path} is larger than {LARGEST // 1_000_000} MB; correct its path in {named_by}."
+            )
+        return content.decode().replace("\r\n", "\n")
     except OSError as error:
+        why = error.strerror or error
         raise PolicyError(
-            f"{path} cannot be read ({error.strerror}); create it, or correct its path in {named_by}."
+            f"{path} cannot be read ({why}); create it, or correct its path in {named_by}."
         ) from error
     except UnicodeDecodeError as error:
         raise PolicyError(f"{path} is not UTF-8 text; save it as UTF-8.") from error

@@ -225,6 +225,16 @@ def test_a_missing_file_says_what_names_it(tmp_path: Path) -> None:
         load_policy(tmp_path / "nowhere.toml", TOOLS)
 
 
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match="/dev/zero is larger than 1 MB; correct its path in"):
+        load(tmp_path, GOOD.replace("[defaults]", 'instructions = "/dev/zero"\n[defaults]'))
+
+
+def test_values_nested_too_deeply_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"policy\.toml has values nested too deeply"):
+        load(tmp_path, "a = " + "[" * 3_000 + "]" * 3_000)
+
+
 def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_bytes(b'[agent]\nname = "Caf\xe9"')
     with pytest.raises(PolicyError, match="save it as UTF-8"):
