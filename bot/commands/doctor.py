@@ -1,12 +1,22 @@
 """`vistobueno doctor`: what is wrong here, and what to do about it."""
 
 import os
+from collections import Counter
+from typing import get_args
 
 import typer
 
-from bot.commands.output import RUNNING, JsonOption, complete, print_json, print_line, read_settings
+from bot.commands.output import (
+    RUNNING,
+    JsonOption,
+    complete,
+    print_findings,
+    print_json,
+    print_line,
+    read_settings,
+)
 from bot.doctor.examination import examine
-from bot.doctor.finding import Finding
+from bot.doctor.finding import Finding, Status
 from bot.settings import SettingsError
 
 
@@ -18,8 +28,8 @@ def register(cli: typer.Typer) -> None:
 def doctor(as_json: JsonOption = False) -> None:
     """Check everything that vistobueno needs, from Python to who can approve; exit 1 if a check failed.
 
-    One line for each check: ok, warning, failed, or skipped because an earlier one failed. It changes
-    nothing: it starts no database, migrates nothing and writes nothing in Slack.
+    One line for each check: ok, warning, failed, or skipped because an earlier one failed; then how many of
+    each. It changes nothing: it starts no database, migrates nothing and writes nothing in Slack.
     """
     _quiet()
     findings = complete(examine(os.environ))
@@ -39,7 +49,7 @@ def _quiet() -> None:
 
 
 def _print(findings: list[Finding]) -> None:
-    widths = (max(len(f.status) for f in findings), max(len(f.check) for f in findings))
-    for f in findings:
-        told = f"{f.says}. {f.do}" if f.do else f.says
-        print_line(f"{f.status.ljust(widths[0])}  {f.check.ljust(widths[1])}  {told}")
+    rows = [((f.status, f.check), f"{f.says}. {f.do}" if f.do else f.says) for f in findings]
+    print_findings(rows)
+    counts = Counter(f.status for f in findings)
+    print_line(", ".join(f"{counts[status]} {status}" for status in get_args(Status) if counts[status]) + ".")

@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Collection, Coroutine, Sequence
@@ -14,7 +15,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from agent.legible import visible
-from bot.aligned import aligned, columns, joined
+from bot.aligned import aligned, broken, columns, joined
 from bot.blocks.characters import cut
 from bot.logs import configure
 from bot.settings import Settings
@@ -30,6 +31,7 @@ LimitOption = Annotated[
 # The parts of `vistobueno --help`, in the order in which somebody new comes by them.
 TRYING, RUNNING, LOOKING = "Try it", "Run it", "Look, stop, try again"
 TERMINAL = 80  # columns
+NARROWEST = 30  # that a sentence is broken to
 COLOURS = {
     "awaiting_approval": typer.colors.YELLOW,
     "pending": typer.colors.YELLOW,
@@ -38,6 +40,8 @@ COLOURS = {
     "done": typer.colors.GREEN,
     "exhausted": typer.colors.RED,
     "failed": typer.colors.RED,
+    "ok": typer.colors.GREEN,
+    "warning": typer.colors.YELLOW,
     "unknown": typer.colors.RED,
 }
 """Of statuses, on a terminal; their words say the same."""
@@ -125,6 +129,25 @@ def print_table(names: Sequence[str], rows: Sequence[Sequence[object]], empty: s
     typer.echo(joined([typer.style(name, bold=True) for name in head] if paints else head), color=paints)
     for row, cells in zip(rows, body, strict=True):
         typer.echo(joined(list(map(_painted, row, cells)) if paints else cells), color=paints)
+
+
+def print_findings(findings: Sequence[tuple[Sequence[str], str]]) -> None:
+    """Print lines of short words and a sentence; on a terminal it is broken to its width, below itself.
+
+    The first of the words is a status and gets its colour.
+    """
+    heads = aligned([[_cell(word) for word in words] for words, _ in findings])
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    paints = _has_colours()
+    for head, (words, sentence) in zip(heads, findings, strict=True):
+        indent = columns(joined([*head, "|"])) - 1
+        room = None if width is None else max(width - indent, NARROWEST)
+        lines = [_cell(sentence)] if room is None else list(broken(_cell(sentence), room))
+        colour = COLOURS.get(words[0]) if paints else None
+        first = [typer.style(head[0], fg=colour) if colour else head[0], *head[1:], lines[0]]
+        typer.echo(joined(first), color=paints)
+        for line in lines[1:]:
+            typer.echo(" " * indent + line)
 
 
 def print_fields(fields: Sequence[tuple[str, object]]) -> None:

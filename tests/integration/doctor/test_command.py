@@ -37,8 +37,9 @@ async def test_where_everything_is_right_every_check_is_ok(house: House) -> None
 
 async def test_it_prints_one_aligned_line_for_each_check_and_exits_0(house: House) -> None:
     code, out, err = await doctor(house)
-    lines = out.splitlines()
+    *lines, counted = out.splitlines()
     assert (code, err, len(lines)) == (0, "", len(ORDER))
+    assert counted == f"{len(ORDER)} ok."
     status_width = len(lines[0]) - len(lines[0].split(maxsplit=1)[1])
     assert [line[status_width:].startswith(check) for line, check in zip(lines, ORDER, strict=True)] == [
         True
@@ -88,4 +89,4 @@ async def test_with_a_variable_that_cannot_be_used_it_exits_1_and_still_prints_e
     house: House,
 ) -> None:
     code, out, err = await doctor(house, PORT="many")
-    assert (code, err, len(out.splitlines())) == (1, "", len(ORDER))
+    assert (code, err, len(out.splitlines())) == (1, "", len(ORDER) + 1)

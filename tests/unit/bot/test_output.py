@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from bot.commands.output import duration, print_fields, print_table, shorten
+from bot.commands.output import duration, print_fields, print_findings, print_table, shorten
 from store.transitions import RunStatus
 
 ROWS = [("山田", 7, RunStatus.FAILED), ("Leo", 120, RunStatus.COMPLETED)]
@@ -70,3 +70,33 @@ def test_a_duration_is_said_in_its_largest_whole_unit(seconds: float, said: str)
 def test_what_is_shortened_fits_and_says_so() -> None:
     assert shorten("山田太郎 " * 5, 10) == "山田太郎…"
     assert shorten("one\n two", 10) == "one two"
+
+
+FINDINGS = [
+    (("ok", "python"), "3.11"),
+    (
+        ("failed", "migrations"),
+        "they are not those of this version: run `vistobueno migrate` before it starts",
+    ),
+]
+
+
+def test_findings_are_a_line_each_for_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    print_findings(FINDINGS)
+    assert capsys.readouterr().out.splitlines() == [
+        "ok      python      3.11",
+        f"failed  migrations  {FINDINGS[1][1]}",
+    ]
+
+
+def test_findings_are_broken_below_themselves_and_coloured_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_a_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "60")
+    print_findings(FINDINGS)
+    assert capsys.readouterr().out.splitlines() == [
+        "\x1b[32mok    \x1b[0m  python      3.11",
+        "\x1b[31mfailed\x1b[0m  migrations  they are not those of this version: run",
+        "                    `vistobueno migrate` before it starts",
+    ]
