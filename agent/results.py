@@ -49,6 +49,7 @@ __all__ = [
     "unknown",
     "unprepared",
     "vetoed",
+    "waited_in_vain",
     "withdrawn",
 ]
 
@@ -199,6 +200,16 @@ def cancelled(tool: str) -> Result:
     """The run was stopped before the call was started."""
     instruction = "A person stopped the work before this call was started, so it did not run."
     return did_not_run(tool, "cancelled", instruction)
+
+
+def waited_in_vain(tool: str) -> Result:
+    """An allowed call whose items another call held for too long, so that it was given up."""
+    instruction = (
+        "This call did not run, because what it would act on has been in the hands of another call for too "
+        "long, perhaps one of which nobody knows yet whether it took effect. Nobody refused it: say so, and "
+        "do not repeat it in this run."
+    )
+    return did_not_run(tool, "waitedInVain", instruction)
 
 
 def invalid(tool: str, fields: Iterable[tuple[str, str]]) -> Result:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent import conversation
+from agent import conversation, results
 from agent.execute import execute
 from agent.house import House
 from agent.leases import Leases
@@ -15,7 +15,9 @@ from store import calls, runs
 from store.records import Actor, Call, ClaimedRun, Run
 from store.transitions import CallStatus
 
-ITEM_WAIT = 2.0  # seconds until an allowed call whose item another one holds is tried again
+ITEM_WAIT = 2.0  # seconds until an allowed call whose item another one holds is tried again, at first
+MOST_ITEM_WAIT = 60.0
+LONGEST_WAIT = 3600.0  # seconds: then the model is told, as with an approved call that cannot begin in time
 
 
 class Lost(Exception):
@@ -69,9 +71,13 @@ async def work_on_turn(house: House, leases: Leases, thread: Thread) -> Outcome 
             proposal = await _record(house, thread, proposal)
             if await _run_allowed(house, leases, thread, call):
                 continue
-            if not await _is_unknown(house, call):
+            now = await calls.read(house.db, call.id)
+            if now is None or now.status is not CallStatus.UNKNOWN:
+                waited = await calls.waited(house.db, call.id)
+                if waited > LONGEST_WAIT and await _give_up(house, thread, call):
+                    continue
                 why = f"{call.tool} waits for its items or for another try"
-                return await _come_back(house, thread, why)
+                return await _come_back(house, thread, why, waited / 4)
         # unknown: a person has to look, as with a call that asks
         return await _measure_rest(house, thread, proposal, rest)
     await _record(house, thread, proposal)
@@ -120,14 +126,16 @@ async def _run_allowed(house: House, leases: Leases, thread: Thread, call: Call)
         return await execute(house, leases, claimed, thread.claimed.token) is not None
 
 
-async def _is_unknown(house: House, call: Call) -> bool:
-    now = await calls.read(house.db, call.id)
-    return now is not None and now.status is CallStatus.UNKNOWN
+async def _give_up(house: House, thread: Thread, call: Call) -> bool:
+    """Tell the model that its items were never free; False: an attempt has begun, which has to end."""
+    result = results.waited_in_vain(call.tool).to_json()
+    return await calls.give_up_waiting(house.db, call.id, run_token=thread.claimed.token, result=result)
 
 
-async def _come_back(house: House, thread: Thread, why: str) -> Outcome:
+async def _come_back(house: House, thread: Thread, why: str, seconds: float = 0.0) -> Outcome:
     """Something that is no person's to decide is in the way: the run is queued again, with a time."""
-    if not await runs.requeue(house.db, thread.claimed, seconds=ITEM_WAIT, why=why, fault=False):
+    wait = min(max(seconds, ITEM_WAIT), MOST_ITEM_WAIT)
+    if not await runs.requeue(house.db, thread.claimed, seconds=wait, why=why, fault=False):
         raise Lost(thread.run.id)
     return Paused()
 

@@ -63,6 +63,26 @@ async def claim_allowed(
     return await _claim(db, sql.CLAIM_ALLOWED_CALL, params)
 
 
+async def waited(db: Database, call_id: str) -> float:
+    """How many seconds ago the model asked for it."""
+    row = await db.one(
+        "SELECT extract(epoch FROM house_now() - created_at)::float AS seconds FROM calls WHERE id = %s",
+        [call_id],
+    )
+    return 0.0 if row is None else float(row["seconds"])
+
+
+async def give_up_waiting(db: Database, call_id: str, *, run_token: str, result: Json) -> bool:
+    """Close an allowed call that was never attempted, for the worker that holds its run."""
+    params = {
+        "call": call_id,
+        "run_token": run_token,
+        "result": dump(result),
+        "actor": dump(SYSTEM.to_json()),
+    }
+    return await db.one(sql.GIVE_UP_WAITING, params) is not None
+
+
 async def start_attempt(
     db: Database, claimed: ClaimedCall, *, key: str, repeatable: bool, lease: float
 ) -> str | None:

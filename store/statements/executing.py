@@ -232,6 +232,18 @@ SELECT call.id, {
 }, {NOTIFY}
   FROM call LEFT JOIN approval ON true LEFT JOIN born ON true"""
 
+# An allowed call that waited too long for its items, by the worker that holds its run: it never ran.
+GIVE_UP_WAITING = f"""
+WITH call AS (
+  UPDATE calls c SET status = 'cancelled', result = %(result)s::jsonb, ended_at = house_now()
+   WHERE c.id = %(call)s AND c.status = 'allowed' AND c.attempts = 0
+     AND EXISTS (SELECT FROM runs r
+                  WHERE r.id = c.run_id AND r.status = 'running' AND r.token = %(run_token)s)
+  RETURNING c.id, c.run_id),
+{close_in_run()}
+SELECT call.id, {record("call.run_id", event("'call.gave_up'", call="call.id"))}
+  FROM call JOIN run ON run.id = call.run_id"""
+
 # Approved and attempted, but its repeats are used up or its key is too old.
 GIVE_UP_REPEATS = f"""
 WITH locked AS (

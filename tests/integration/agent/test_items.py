@@ -90,6 +90,31 @@ async def test_an_allowed_call_waits_with_its_run_back_in_the_queue(
         assert o.world.attempts == [1, 2, 1]
 
 
+async def test_an_allowed_call_waits_more_and_more_rarely_and_not_for_ever(
+    database: Database, tmp_path: Path
+) -> None:
+    one, _ = two(call("pay", {"bills": ["b1"]}), call("tip", {"bills": ["b1"]}), last=False)
+    told = expect_results(lambda told: told[0]["waitedInVain"] and not told[0]["executed"])
+    other = script(
+        step(call("tip", {"bills": ["b1"]})), step(say("Busy."), expect=told), when=lambda text: "two" in text
+    )
+    async with office(database, tmp_path, one, other, repeatable=False) as o:
+        await hold_b1(o)  # nobody knows whether it ran, so its items stay held
+        second = await o.start("two", key="two", thread="1.2")
+        for seconds in range(0, 3_300, 20):
+            o.shift_clock(f"{seconds} seconds")
+            await o.work()
+        assert (await o.run(second.id)).status is RunStatus.QUEUED
+        tries = (await o.events(second.id)).count("run.claimed")
+        assert 40 < tries < 100  # not one every two seconds
+        o.shift_clock("62 minutes")
+        await o.work()
+        assert (await o.run(second.id)).status is RunStatus.COMPLETED
+        assert await o.statuses(second.id) == ["cancelled"]
+        assert "call.gave_up" in await o.events(second.id)
+        assert o.world.attempts == [1]
+
+
 async def test_an_asked_call_waits_for_what_an_allowed_one_holds(database: Database, tmp_path: Path) -> None:
     scripts = two(call("tip", {"bills": ["b1"]}), call("pay", {"bills": ["b1"]}))
     async with office(database, tmp_path, *scripts) as o:
