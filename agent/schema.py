@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from agent.canonical import Json, plain
 from agent.tool import Tool
@@ -14,6 +15,13 @@ _RATIONALE: dict[str, Json] = {
     "description": (
         "Why this call is needed, in one or two sentences, for the person who may have to approve it."
     ),
+}
+# for people who edit, too: pydantic speaks of lists "after validation"
+_WORDS = {
+    "too_short": "Give at least {min_length}; there are {actual_length}",
+    "too_long": "Give at most {max_length}; there are {actual_length}",
+    "missing": "This is needed",
+    "extra_forbidden": "There is no such field",
 }
 _UNSTORABLE = "it holds a character that cannot be stored (NUL or half of a pair)"
 
@@ -64,8 +72,8 @@ def validate(tool: Tool, raw: object) -> BaseModel:
     try:
         return tool.input.model_validate(raw, extra=tool.input.model_config.get("extra") or "forbid")
     except ValidationError as error:
-        details = error.errors(include_url=False, include_context=False, include_input=False)
-        raise InvalidInput([(_path(e["loc"]), _message(e["msg"])) for e in details]) from None
+        details = error.errors(include_url=False, include_input=False)
+        raise InvalidInput([(_path(e["loc"]), _message(e)) for e in details]) from None
 
 
 def input_json(input: BaseModel) -> dict[str, Json]:
@@ -86,8 +94,11 @@ def _path(location: tuple[int | str, ...]) -> str:
     return ".".join(map(str, location))
 
 
-def _message(text: str) -> str:
-    return text.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+def _message(error: ErrorDetails) -> str:
+    template = _WORDS.get(error["type"])
+    if template is not None:
+        return template.format(**error.get("ctx", {}))
+    return error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
 
 
 def _unstorable_paths(value: object, path: str) -> list[str]:

@@ -230,7 +230,7 @@ async def test_a_draft_that_nobody_made_is_not_confirmed(
 @pytest.mark.parametrize(
     ("field", "typed", "said"),
     [
-        ("Payments", "", "at least 1 item"),
+        ("Payments", "", "Give at least 1; there are 0"),
         ("Payments", "pay_0007\npay_0007", "give every payment once"),
         ("Reason", "x" * 201, "at most 200 characters"),
     ],

@@ -288,8 +288,8 @@ def test_every_wrong_field_has_a_line(shop: Database) -> None:
         "vistobueno: The input does not fit send_email: correct these 4 fields.",
         r"  to.0: String should match pattern '^[^@\s,;<>]+@[^@\s,;<>]+\.[^@\s,;<>]+$'",
         "  subject: Input should be a valid string",
-        "  body: Field required",
-        "  colour: Extra inputs are not permitted",
+        "  body: This is needed",
+        "  colour: There is no such field",
     ]
     assert wrong("send_email", "--input", "[1]", DATABASE_URL=shop.url) == [
         "vistobueno: The input does not fit send_email: correct this field.",

@@ -182,9 +182,10 @@ def test_input_that_is_no_object_is_invalid(raw: object) -> None:
 @pytest.mark.parametrize(
     ("raw", "path", "message"),
     [
-        ({"reason": "late"}, "payment_ids", "required"),
+        ({"reason": "late"}, "payment_ids", "This is needed"),
+        ({"payment_ids": [], "reason": "late"}, "payment_ids", "Give at least 1; there are 0"),
         ({"payment_ids": ["p1", 5], "reason": "late"}, "payment_ids.1", "string"),
-        ({"payment_ids": ["p1"], "reason": "late", "total": 5}, "total", "not permitted"),
+        ({"payment_ids": ["p1"], "reason": "late", "total": 5}, "total", "There is no such field"),
         ({"payment_ids": ["p1"], "reason": "LATE"}, "reason", "do not shout"),
         ({"payment_ids": ["p1"], "reason": "a\x00b"}, "reason", "cannot be stored"),
         ({"payment_ids": ["\ud800"], "reason": "late"}, "payment_ids.0", "cannot be stored"),

@@ -188,7 +188,7 @@ def test_an_edited_form_validates_against_the_model() -> None:
 def test_inputs_are_labelled_with_titles_and_hinted_with_bounds() -> None:
     by_id = {b["block_id"]: b for b in view(Everything, STORED)["blocks"] if b["type"] == "input"}
     assert by_id["1.ids"]["label"]["text"] == "Payments"
-    assert "One per line. Entries: at least 1. Entries: at most 500." in by_id["1.ids"]["hint"]["text"]
+    assert "One per line. At least 1. At most 500." in by_id["1.ids"]["hint"]["text"]
     assert by_id["1.reason"]["hint"]["text"] == "For the customer. At most 100 characters."
     assert by_id["1.address.street"]["label"]["text"] == "Address: Street"
     assert by_id["1.count"]["element"] | {} == {
