@@ -5,7 +5,7 @@ from typing import Any
 
 from agent import results
 from agent.model import Message
-from store.records import Call, ClaimedRun, Json
+from store.records import Call, ClaimedRun, Json, Settlement
 from store.transitions import CallStatus
 
 Block = dict[str, Any]
@@ -21,8 +21,8 @@ def messages(claimed: ClaimedRun) -> list[Message]:
 
 
 def untold(claimed: ClaimedRun) -> list[Block]:
-    """The content of the next message: results of the last turn's calls in the model's order, then the
-    messages of people that no turn holds yet."""
+    """The content of the next message: results of the last turn's calls in the model's order, then what was
+    settled too late for its run, then the messages of people that no turn holds yet."""
     last = claimed.turns[-1] if claimed.turns else None
     told_up_to = next((r.seq for r in claimed.runs if last and r.id == last.run_id), 0)
     answered = [
@@ -35,7 +35,27 @@ def untold(claimed: ClaimedRun) -> list[Block]:
         for run in claimed.runs
         if run.seq > told_up_to and run.task.strip()
     ]
-    return answered + tasks
+    return answered + _settled_late(claimed, answered) + tasks
+
+
+def _settled_late(claimed: ClaimedRun, answered: list[Block]) -> list[Block]:
+    """What people said of calls of unknown outcome after their run had ended, and no message has yet."""
+    told = [block for turn in claimed.turns for message in turn.body for block in message["content"]]
+    told += answered
+    made = ((one.call, settlement_block(one)) for one in claimed.settled)
+    return [block for call, block in made if block not in told and not _is_result_of(call, told)]
+
+
+def _is_result_of(call: Call, told: list[Block]) -> bool:
+    """Whether the settlement itself was the call's result, because no message had it before."""
+    return "unknown" not in call.result["content"] and result_block(call) in told
+
+
+def settlement_block(settlement: Settlement) -> Block:
+    """The text of a late settlement: always the same, so that a stored message says that it was told."""
+    call, ran = settlement.call, settlement.call.status is CallStatus.DONE
+    result = results.settled_by_person(call.tool, settlement.by, ran=ran, executed_input=settlement.input)
+    return {"type": "text", "text": results.settled_late(call.provider_id, result)}
 
 
 def result_block(call: Call) -> Block:

@@ -25,6 +25,10 @@ RefusalKind = Literal[
     "draft_outdated",
     "draft_unknown",
     "tool_changed",
+    "settled",
+    "attempted_again",
+    "too_old",
+    "run_stopped",
 ]
 
 
@@ -63,7 +67,7 @@ async def decide(
         approval = await approvals.read(house.db, approval_id)
         kind = refusal_of(approval, revision, person, verdict)
         if approval is None or kind is not None:
-            return await _refuse(house, approval_id, approval, person, verdict, kind or "unknown")
+            return await refuse(house, approval_id, approval, person, verdict, kind or "unknown")
         votes, missing = votes_after(approval, person, verdict, _now(approval))
         actor = person.actor(acting_role(approval.rule, person))
         if verdict == "reject":
@@ -95,7 +99,7 @@ async def look(
     approval = await approvals.read(house.db, approval_id)
     kind = refusal_of(approval, revision, person, verdict)
     if approval is None or kind is not None:
-        return await _refuse(house, approval_id, approval, person, verdict, kind or "unknown")
+        return await refuse(house, approval_id, approval, person, verdict, kind or "unknown")
     return approval
 
 
@@ -126,14 +130,15 @@ _CLOSED: Mapping[ApprovalStatus, RefusalKind] = {
 }
 
 
-async def _refuse(
+async def refuse(
     house: House,
     approval_id: str,
     approval: Approval | None,
     person: Person,
-    verdict: Verdict,
+    verdict: str,
     kind: RefusalKind,
 ) -> Refused:
+    """Record a click of somebody that changed nothing; `verdict` is what they pressed."""
     late = kind == "expired" and verdict == "reject"
     await audit.append(
         house.db,
@@ -174,13 +179,13 @@ async def confirm_draft(
     while True:
         draft = await approvals.read_draft(house.db, draft_id)
         if draft is None or not same_person(draft.author, person.actor()):
-            return await _refuse(house, draft_id, None, person, "edit", "draft_unknown")
+            return await refuse(house, draft_id, None, person, "edit", "draft_unknown")
         approval = await approvals.read(house.db, draft.approval_id)
         kind = refusal_of(approval, draft.base_revision, person, "edit")
         if kind == "stale_revision":
             kind = "draft_outdated"
         if approval is None or kind is not None:
-            return await _refuse(house, draft.approval_id, approval, person, "edit", kind or "unknown")
+            return await refuse(house, draft.approval_id, approval, person, "edit", kind or "unknown")
         if _looks_the_same(draft.content, approval.shown):
             return await decide(house, approval.id, approval.revision, person, "approve", note)
         votes, missing = votes_after(approval, person, "edit", _now(approval))

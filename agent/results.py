@@ -5,6 +5,7 @@ Every content says with "executed" whether anything happened: true, false, or nu
 Names of people are cleaned and carry their role; ids of Slack never get in.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 
 from agent.canonical import Json
@@ -43,6 +44,7 @@ __all__ = [
     "not_started_in_time",
     "rejected",
     "settled_by_person",
+    "settled_late",
     "superseded",
     "system_prompt",
     "tool_result_block",
@@ -294,6 +296,12 @@ def settled_by_person(
             "instruction": f"The answer of this call was lost. A person looked and says that {happened}.",
         }
     )
+
+
+def settled_late(provider_id: str, settled: Result) -> str:
+    """What the next run reads of a call that a person settled after its own run had ended."""
+    said = json.dumps({"toolUseId": provider_id, **settled.content}, ensure_ascii=False, sort_keys=True)
+    return f"Meanwhile a person settled an earlier call whose outcome was unknown: {said}"
 
 
 def _still(followup: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What the clock does: expire, escalate, recover lost leases. Every sweep is safe in all workers at once."""
+"""What the clock does: expire, escalate, remind, recover lost leases; safe in all workers at once."""
 
 from collections.abc import Awaitable
 
@@ -7,6 +7,7 @@ import structlog
 from agent import results
 from agent.execute import MOST_ATTEMPTS, TOO_OLD, mark_unknown
 from agent.house import House
+from agent.settle import remind
 from store import approvals, calls, clicks, runs
 from store.errors import StoreError
 from store.records import Approval, Call, ClaimedCall
@@ -31,6 +32,7 @@ async def sweep(house: House) -> int:
         _give_up_repeats,
         close_unsettled,
         _stop_released,
+        remind,
     )
     return sum([await _apart(step(house), step=step.__name__) for step in steps])
 

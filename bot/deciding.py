@@ -1,17 +1,20 @@
 """From who clicked to what became of it, and to the sentence that says so: shared by all ways to decide."""
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from agent.decide import Recorded, Refused, confirm_draft, decide, look, refuse_click
 from agent.edit import open_edit
+from agent.settle import Settled, settle
 from bot import replies
 from bot.blocks.bounded import Message
 from bot.blocks.target import Target
 from bot.bot import Bot
 from bot.identity import Nobody
+from bot.payloads import Settling
 from store.records import Actor, Approval
 
-Outcome = Recorded | Refused | Nobody
+Outcome = Recorded | Settled | Refused | Nobody
+Counted = TypeVar("Counted", bound=Recorded | Settled | Refused)
 
 
 class Clicker(Protocol):
@@ -29,7 +32,7 @@ class Clicker(Protocol):
 
 async def decide_as(
     bot: Bot, clicker: Clicker, verdict: Literal["approve", "reject"], reason: str | None = None
-) -> Outcome:
+) -> Recorded | Refused | Nobody:
     """Record the clicker's decision of the revision they saw, or why it changes nothing."""
     person = await bot.directory.person(clicker.user_team_id, clicker.user_id)
     if isinstance(person, Nobody):
@@ -38,12 +41,26 @@ async def decide_as(
     return count(bot, await decide(bot.clicks, target.approval_id, target.revision, person, verdict, reason))
 
 
-async def confirm_as(bot: Bot, clicker: Clicker, draft_id: str, note: str | None) -> Outcome:
+async def confirm_as(
+    bot: Bot, clicker: Clicker, draft_id: str, note: str | None
+) -> Recorded | Refused | Nobody:
     """Record the clicker's confirmation of a previewed edit, or why it changes nothing."""
     person = await bot.directory.person(clicker.user_team_id, clicker.user_id)
     if isinstance(person, Nobody):
         return await refuse_nobody(bot, clicker, person)
     return count(bot, await confirm_draft(bot.clicks, draft_id, person, note))
+
+
+async def settle_as(bot: Bot, click: Settling) -> Outcome:
+    """Record what the clicker says became of a call, or why it changes nothing."""
+    person = await bot.directory.person(click.user_team_id, click.user_id)
+    if isinstance(person, Nobody):
+        return await refuse_nobody(bot, click, person)
+    target = click.target
+    outcome = await settle(
+        bot.clicks, target.approval_id, target.revision, click.attempts, person, click.said
+    )
+    return count(bot, outcome)
 
 
 async def look_as(
@@ -69,10 +86,10 @@ async def refuse_nobody(bot: Bot, clicker: Clicker, nobody: Nobody) -> Nobody:
     return nobody
 
 
-def count(bot: Bot, outcome: Recorded | Refused) -> Recorded | Refused:
+def count(bot: Bot, outcome: Counted) -> Counted:
     """Count the outcome; a recorded one calls for the cards to be made to match."""
-    if isinstance(outcome, Recorded):
-        bot.metrics.decision(outcome.verdict)
+    if isinstance(outcome, Recorded | Settled):
+        bot.metrics.decision(outcome.verdict if isinstance(outcome, Recorded) else outcome.said)
         bot.publishing.call()
     else:
         bot.metrics.refused(outcome.kind)
@@ -86,6 +103,8 @@ async def sentence(bot: Bot, outcome: Outcome, user_id: str) -> Message:
         return replies.try_again(bot.texts) if unreachable else replies.stranger(bot.texts)
     if isinstance(outcome, Recorded):
         return replies.recorded(outcome, bot.texts)
+    if isinstance(outcome, Settled):
+        return replies.settled(outcome, bot.texts)
     approval = outcome.approval
     current = (approval.replaced_by or approval.id) if approval is not None else None
     links = await bot.publisher.links([current]) if current is not None else {}

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent.settle import Said
 from bot.blocks.card import Action
 from bot.blocks.modals import Callback
 from bot.blocks.target import Target
+from bot.blocks.unknown import Settle
 from bot.fields import FormValues
 from bot.slack_json import Body, UnknownPayload, at, expect, maybe, need, state_values, text, unknown
 
@@ -20,12 +22,16 @@ __all__ = [
     "DirectMessage",
     "HomeOpened",
     "Mention",
+    "Press",
+    "Settling",
     "Submission",
     "UnknownPayload",
     "read_click",
     "read_command",
     "read_home_opened",
     "read_message",
+    "read_press",
+    "read_settling",
     "read_submission",
     "state_values",
 ]
@@ -33,13 +39,18 @@ __all__ = [
 Verb = Literal["approve", "edit", "reject"]
 
 _VERBS: Mapping[str, Verb] = {Action.APPROVE: "approve", Action.EDIT: "edit", Action.REJECT: "reject"}
+_SAID_BY: Mapping[str, Said] = {
+    Settle.RAN: "ran",
+    Settle.DID_NOT_RUN: "did_not_run",
+    Settle.TRY_AGAIN: "try_again",
+}
 _SUBMITTED = frozenset({Callback.EDIT, Callback.CONFIRM, Callback.REJECT})
 # subtypes of a message with which a person still says something new; all others are edits, joins, bots …
-_SAID = (None, "file_share", "thread_broadcast")
+_SPOKEN = (None, "file_share", "thread_broadcast")
 
 
 @dataclass(frozen=True)
-class Click:
+class Press:
     """A press of one of a card's buttons, in a message, a modal or App Home.
 
     `user_team_id` is the clicker's own workspace. A click in a view has no channel, message or response_url;
@@ -50,9 +61,8 @@ class Click:
     user_id: str
     user_team_id: str
     user_name: str
-    approval_id: str
-    revision: int
-    verb: Verb
+    target: Target
+    action_id: str
     trigger_id: str
     channel_id: str | None
     message_ts: str | None
@@ -62,10 +72,20 @@ class Click:
     action_ts: str
     is_ephemeral: bool
 
-    @property
-    def target(self) -> Target:
-        """What was on the screen."""
-        return Target(self.approval_id, self.revision)
+
+@dataclass(frozen=True)
+class Click(Press):
+    """A press of a button that decides, or opens the window for it."""
+
+    verb: Verb
+
+
+@dataclass(frozen=True)
+class Settling(Press):
+    """A press of a button that says what became of a call, after so many attempts."""
+
+    said: Said
+    attempts: int
 
 
 @dataclass(frozen=True)
@@ -129,16 +149,38 @@ class HomeOpened:
 
 def read_click(body: Body) -> Click:
     """The click of a block_actions payload; UnknownPayload for a button that is not a card's."""
-    expect(body, "block_actions")
-    verb = _VERBS.get(need(body, "actions", 0, "action_id"))
-    target = Target.read(need(body, "actions", 0, "value"))
-    if len(body["actions"]) != 1 or verb is None or target is None:
+    pressed = _pressed(body)
+    verb = _VERBS.get(pressed["action_id"])
+    if verb is None:
         raise unknown(body, "a button that is not a card's")
-    return Click(
+    return Click(**pressed, verb=verb)
+
+
+def read_settling(body: Body) -> Settling:
+    """What the press of a button says became of a call; UnknownPayload for another button."""
+    pressed = _pressed(body)
+    said, attempts = _SAID_BY.get(pressed["action_id"]), pressed["target"].attempts
+    if said is None or attempts is None:
+        raise unknown(body, "a button that settles nothing")
+    return Settling(**pressed, said=said, attempts=attempts)
+
+
+def read_press(body: Body) -> Press:
+    """The press of any of a card's buttons; UnknownPayload for others."""
+    settles = maybe(body, "actions", 0, "action_id") in _SAID_BY
+    return read_settling(body) if settles else read_click(body)
+
+
+def _pressed(body: Body) -> dict[str, Any]:
+    """The fields of a Press."""
+    expect(body, "block_actions")
+    target = Target.read(need(body, "actions", 0, "value"))
+    if len(body["actions"]) != 1 or target is None:
+        raise unknown(body, "a button that is not a card's")
+    return dict(
         **_clicker(body),
-        approval_id=target.approval_id,
-        revision=target.revision,
-        verb=verb,
+        target=target,
+        action_id=need(body, "actions", 0, "action_id"),
         trigger_id=need(body, "trigger_id"),
         channel_id=maybe(body, "container", "channel_id") or maybe(body, "channel", "id"),
         message_ts=maybe(body, "container", "message_ts") or maybe(body, "message", "ts"),
@@ -227,7 +269,7 @@ def _is_said_by_a_person(body: Body, bot_user_id: str) -> bool:
     if not isinstance(event, Mapping):
         raise unknown(body, "no event")
     return (
-        event.get("subtype") in _SAID
+        event.get("subtype") in _SPOKEN
         and not event.get("bot_id")
         and not event.get("bot_profile")
         and not event.get("hidden")

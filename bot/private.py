@@ -7,7 +7,7 @@ import structlog
 from slack_sdk.errors import SlackApiError
 
 from bot.blocks.bounded import Message
-from bot.payloads import Click
+from bot.payloads import Press
 from bot.slack import UNREACHABLE, Slack, error_code
 from store import clicks
 from store.engine import Database
@@ -29,10 +29,10 @@ class Place:
     key: tuple[str, ...] | None = None
 
     @classmethod
-    def of_click(cls, click: Click) -> "Place":
+    def of_click(cls, click: Press) -> "Place":
         """Where the person clicked."""
         where = click.message_ts or click.view_id or ""
-        key = (click.user_team_id, click.user_id, where, click.verb, click.action_ts)
+        key = (click.user_team_id, click.user_id, where, click.action_id, click.action_ts)
         return cls(click.user_id, click.channel_id, None, click.response_url, key)
 
 

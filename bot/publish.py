@@ -16,6 +16,7 @@ from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
 from bot.forms import field_titles
 from bot.lines import Lines
 from bot.posting import GONE, Fault, Render, first_accepted, made
+from bot.reminding import reminder_of, repeat_of
 from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
 from bot.wake import Wake
@@ -124,9 +125,7 @@ class SlackPublisher:
         channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")
 
         async def post(message: Message) -> Any:
-            return await self._slack.once.chat_postMessage(
-                channel=channel, unfurl_links=False, unfurl_media=False, **message.arguments()
-            )
+            return await self._post(channel, None, message)
 
         answer = await first_accepted(post, _forms_of(approval, context, mention=True))
         await self._card_shown(claimed, approval, answer["channel"], answer["ts"])
@@ -190,6 +189,7 @@ class SlackPublisher:
             thread_link=conversation.thread_ts
             and message_link(self._team, conversation.channel_id, conversation.thread_ts),
             field_titles=field_titles(tool.input) if tool is not None else {},
+            repeat=await repeat_of(self._house, approval),
         )
 
     async def links(self, approval_ids: Iterable[str]) -> Mapping[str, str]:
@@ -218,15 +218,11 @@ class SlackPublisher:
         try:
             if claimed.ts is not None:
                 return await self._update_line(claimed, claimed.ts)
+            if claimed.kind == NoticeKind.OUTCOME_REMINDER:
+                return await self._remind(claimed)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
-            answer = await self._slack.once.chat_postMessage(
-                channel=channel,
-                thread_ts=thread_ts,
-                unfurl_links=False,
-                unfurl_media=False,
-                **message.arguments(),
-            )
+            answer = await self._post(channel, thread_ts, message)
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
@@ -234,6 +230,26 @@ class SlackPublisher:
         if claimed.kind == NoticeKind.RUN_RECEIVED:
             self.lines.following.moved(claimed.data["run_id"])
         return True
+
+    async def _remind(self, claimed: Notice) -> bool:
+        """Post a reminder below its card, unless it is known by now what became of the call."""
+        found = await reminder_of(self._house, self._texts, claimed)
+        if found is None:
+            await notices.withdraw(self._house.db, claimed, claimed.token)
+            return True
+        message, channel, ts = found
+        answer = await self._post(channel, ts, message)
+        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], elsewhere=True)
+        return True
+
+    async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
+        return await self._slack.once.chat_postMessage(
+            channel=channel,
+            thread_ts=thread_ts,
+            unfurl_links=False,
+            unfurl_media=False,
+            **message.arguments(),
+        )
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
         """Bring the first message of a run's answer up to date; one that is gone is not missed."""

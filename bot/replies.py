@@ -1,9 +1,12 @@
 """The one place for what a person is told about their click: one sentence, for nobody else to see."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Literal, assert_never
 
+from agent.cancel import NotStopped, Stopped
 from agent.decide import Recorded, RefusalKind, Refused
+from agent.settle import Said, Settled
 from bot.blocks import limits
 from bot.blocks.bounded import Message, sentence
 from bot.blocks.card import title
@@ -19,8 +22,22 @@ from store.errors import (
     StoreError,
     Unconfirmed,
 )
-from store.records import Approval
+from store.records import Actor, Approval
 from store.transitions import ApprovalStatus
+
+_POINTS_ON = frozenset(
+    {
+        "stale_revision",
+        "superseded",
+        "decided",
+        "draft_outdated",
+        "draft_unknown",
+        "settled",
+        "attempted_again",
+        "too_old",
+        "run_stopped",
+    }
+)
 
 
 def recorded(recorded: Recorded, texts: Texts) -> Message:
@@ -37,13 +54,23 @@ def recorded(recorded: Recorded, texts: Texts) -> Message:
     return sentence(fill(counted.of(recorded.missing, texts.locale), title=named, n=n))
 
 
+def settled(settled: Settled, texts: Texts) -> Message:
+    """What the person said became of a call counts."""
+    said: Mapping[Said, str] = {
+        "ran": texts.reply.ran,
+        "did_not_run": texts.reply.did_not_run,
+        "try_again": texts.reply.try_again_counts,
+    }
+    return sentence(fill(said[settled.said], title=words(title(settled.approval), limits.LINE)))
+
+
 def refused(refused: Refused, texts: Texts, *, user_id: str, current_link: str | None = None) -> Message:
     """Why the click changed nothing.
 
     `current_link` is the permalink of the card as it is now, or of the one that took its place.
     """
     said = _why(refused, texts, user_id)
-    points_on = refused.kind in {"stale_revision", "superseded", "decided", "draft_outdated", "draft_unknown"}
+    points_on = refused.kind in _POINTS_ON
     if current_link is not None and points_on:
         said = joined([said, (Link(current_link, texts.reply.current_card),)])
     return sentence(said)
@@ -67,7 +94,17 @@ def _why(refused: Refused, texts: Texts, user_id: str) -> Phrase:
             return _stale(approval, texts)
         case "draft_outdated":
             return fill(texts.reply.draft_outdated, who=_first(approval, texts))
-        case "four_eyes" | "unknown" | "draft_unknown" | "tool_changed" as kind:
+        case "settled":
+            return _settled(approval, texts, user_id)
+        case (
+            "four_eyes"
+            | "unknown"
+            | "draft_unknown"
+            | "tool_changed"
+            | "attempted_again"
+            | "too_old"
+            | "run_stopped"
+        ) as kind:
             return fill(_plain(texts)[kind])
         case _ as never:
             assert_never(never)
@@ -80,6 +117,9 @@ def _plain(texts: Texts) -> Mapping[RefusalKind, str]:
         "unknown": reply.unknown,
         "draft_unknown": reply.draft_unknown,
         "tool_changed": reply.tool_changed,
+        "attempted_again": reply.attempted_again,
+        "too_old": reply.too_old,
+        "run_stopped": reply.run_stopped,
     }
 
 
@@ -105,6 +145,26 @@ def _decided(approval: Approval, texts: Texts, user_id: str) -> Phrase:
     return fill(reply.already_rejected if rejected else reply.already_approved, who=who(by, texts), when=when)
 
 
+def _settled(approval: Approval, texts: Texts, user_id: str) -> Phrase:
+    """Who was first to say what became of it, and when."""
+    reply, outcome = texts.reply, approval.outcome or {}
+    tried = outcome.get("tried_again_by")
+    by = outcome.get("settled_by") or tried
+    if by is None:
+        return fill(reply.nothing_to_settle)
+    by_you = by["user"] == user_id
+    if outcome.get("settled_by") is None:
+        template = reply.tried_again_by_you if by_you else reply.tried_again
+        at = datetime.fromisoformat(outcome["tried_again_at"])
+    else:
+        ran = approval.status == ApprovalStatus.EXECUTED
+        yours = reply.said_ran_by_you if ran else reply.said_did_not_run_by_you
+        template = yours if by_you else reply.said_ran if ran else reply.said_did_not_run
+        at = approval.ended_at or approval.now
+    named = {} if by_you else {"who": who(Actor.from_json(by), texts)}
+    return fill(template, when=moment(at, texts), **named)
+
+
 def _already_voted(approval: Approval, texts: Texts) -> Phrase:
     missing = approval.rule.quorum - len(approval.votes)
     if missing < 1:
@@ -122,6 +182,33 @@ def _stale(approval: Approval, texts: Texts) -> Phrase:
 def _first(approval: Approval, texts: Texts) -> Phrase:
     first = approval.decided_by or approval.author
     return fill(texts.common.somebody) if first is None else who(first, texts)
+
+
+def stopped(stopped: Stopped, texts: Texts) -> Message:
+    """The run is stopped, and what of it is not over."""
+    left = {approval.status for approval in stopped.left}
+    template = texts.reply.stopped
+    if ApprovalStatus.EXECUTING in left:
+        template = texts.reply.stopped_but_executing
+    elif ApprovalStatus.UNKNOWN in left:
+        template = texts.reply.stopped_but_unknown
+    return sentence(fill(template, task=words(stopped.run.task, limits.LINE)))
+
+
+def not_stopped(refused: NotStopped, subject: str, texts: Texts) -> Message:
+    """Why `subject`, what the person typed as an id, was not stopped."""
+    reply, run = texts.reply, refused.run
+    if run is None:
+        return sentence(fill(reply.stop_no_such, id=words(subject, limits.NAME)))
+    if refused.why == "ended":
+        return sentence(fill(reply.stop_ended, status=refused.ended or ""))
+    by = who(run.requester, texts)
+    return sentence(fill(reply.stop_not_yours, requester=by, roles=roles(refused.roles)))
+
+
+def stop_which(texts: Texts) -> Message:
+    """The command to stop something, without an id."""
+    return sentence(fill(texts.reply.stop_which))
 
 
 def store_error(error: StoreError, texts: Texts) -> Message:

@@ -56,19 +56,22 @@ async def read_revision(db: Database, approval_id: str, revision: int) -> Measur
 
 # --- lists ---
 
-_FOR_PERSON = """a.status = 'pending' AND a.expires_at > house_now()
+_FOR_PERSON = """(a.status = 'unknown' OR (a.status = 'pending' AND a.expires_at > house_now()
+       AND NOT EXISTS (SELECT FROM jsonb_array_elements(a.votes) AS vote
+                        WHERE vote->'person'->>'user' = %(user)s AND vote->'person'->>'team' = %(team)s)))
   AND (a.rule->'approvers' ?| %(roles)s
        OR (a.escalated_at IS NOT NULL AND a.rule->'escalate_to' ?| %(roles)s))
   AND NOT ((a.rule->>'four_eyes')::boolean AND a.requester_user IS NOT NULL
-           AND a.requester_user = %(user)s AND a.requester_team = %(team)s)
-  AND NOT EXISTS (SELECT FROM jsonb_array_elements(a.votes) AS vote
-                   WHERE vote->'person'->>'user' = %(user)s AND vote->'person'->>'team' = %(team)s)"""
+           AND a.requester_user = %(user)s AND a.requester_team = %(team)s)"""
 
 
-async def pending_for(
+async def waiting_for(
     db: Database, *, team_id: str, user_id: str, roles: Collection[str], limit: int, offset: int = 0
 ) -> list[Approval]:
-    """What waits for this person's say, the oldest first; four eyes and given votes are left out."""
+    """What waits for this person to decide it, or to say whether it ran, the oldest first.
+
+    Four eyes and given votes are left out.
+    """
     params = {"team": team_id, "user": user_id, "roles": sorted(roles), "limit": limit, "offset": offset}
     found = await db.query(
         f"{_SELECT} WHERE {_FOR_PERSON} {_OLDEST_FIRST} LIMIT %(limit)s OFFSET %(offset)s", params
@@ -76,10 +79,25 @@ async def pending_for(
     return [rows.approval(row) for row in found]
 
 
-async def count_pending_for(db: Database, *, team_id: str, user_id: str, roles: Collection[str]) -> int:
+async def count_waiting_for(db: Database, *, team_id: str, user_id: str, roles: Collection[str]) -> int:
     """How many wait for this person's say."""
     params = {"team": team_id, "user": user_id, "roles": sorted(roles)}
     row = await db.one(f"SELECT count(*) AS n FROM approvals a WHERE {_FOR_PERSON}", params)
+    return int(row["n"]) if row else 0
+
+
+async def waiting_all(db: Database, *, limit: int, offset: int = 0) -> list[Approval]:
+    """All that wait for somebody to decide them, or to say whether they ran, the oldest first."""
+    found = await db.query(
+        f"{_SELECT} WHERE a.status IN ('pending', 'unknown') {_OLDEST_FIRST} LIMIT %s OFFSET %s",
+        [limit, offset],
+    )
+    return [rows.approval(row) for row in found]
+
+
+async def count_waiting(db: Database) -> int:
+    """How many wait for somebody to decide them, or to say whether they ran."""
+    row = await db.one("SELECT count(*) AS n FROM approvals WHERE status IN ('pending', 'unknown')")
     return int(row["n"]) if row else 0
 
 
@@ -288,10 +306,9 @@ async def expire(
 
 
 async def to_escalate(db: Database, *, limit: int = 50) -> list[Approval]:
-    """Pending ones whose time to ask further people has come."""
+    """Those of which it is time to ask further people to decide them, or to say whether they ran."""
     found = await db.query(
-        f"""{_SELECT} WHERE a.status = 'pending' AND a.escalated_at IS NULL
-  AND a.escalate_at <= house_now() AND a.expires_at > house_now() LIMIT %s""",
+        f"{_SELECT} WHERE a.escalated_at IS NULL AND {sql.IS_TO_ESCALATE} LIMIT %s",
         [limit],
     )
     return [rows.approval(row) for row in found]

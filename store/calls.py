@@ -9,6 +9,7 @@ from store.errors import ItemsHeld, StatementRefused
 from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json
 from store.runs import MOST_LOOKS, UNIQUE_VIOLATION, NewApproval
 from store.statements import executing as sql
+from store.statements import settling
 from store.statements.fragments import LAST_REPEAT
 from store.values import dump, text
 
@@ -202,7 +203,6 @@ async def mark_unknown(
             "token": token,
             "why": text(why),
             "lapsed": lapsed,
-            "outcome": dump({"kind": "unknown", "text": why}),
             "approvals": dump([] if approval is None else [approval.to_json()]),
             "actor": dump(SYSTEM.to_json()),
         },
@@ -225,15 +225,44 @@ UNION ALL (SELECT {rows.CALL}, '' FROM calls c JOIN runs r ON r.id = c.run_id
     return [(rows.call(row), str(row["token"])) for row in found]
 
 
-async def settle(db: Database, call_id: str, actor: Actor, *, ran: bool, result: Json, outcome: Json) -> bool:
-    """A person says what became of an unknown call; False: it is not unknown any more."""
+async def settle(
+    db: Database,
+    call_id: str,
+    actor: Actor,
+    *,
+    ran: bool,
+    result: Json,
+    outcome: Json,
+    attempts: int | None = None,
+) -> bool:
+    """A person says what became of an unknown call, after so many `attempts` (None: however many).
+
+    False: it is not unknown any more, or was attempted again meanwhile. If its run has ended, the thread and
+    the next run are told.
+    """
     params = {
         "call": call_id,
         "result": dump(result),
         "outcome": dump(outcome),
+        "attempts": attempts,
         "actor": dump(actor.to_json()),
     }
-    return await db.one(sql.SETTLE_DONE if ran else sql.SETTLE_FAILED, params) is not None
+    return await db.one(settling.SETTLE_DONE if ran else settling.SETTLE_FAILED, params) is not None
+
+
+async def try_again(db: Database, call_id: str, actor: Actor, *, attempts: int) -> bool:
+    """A person lets an unknown call be tried again with its key.
+
+    False: it is not unknown any more, was attempted again meanwhile or too long ago, or its run was stopped.
+    """
+    params = {"call": call_id, "attempts": attempts, "actor": dump(actor.to_json())}
+    return await db.one(settling.TRY_AGAIN, params) is not None
+
+
+async def remind(db: Database, after: Sequence[float]) -> list[str]:
+    """Remind people of what nobody knows, once at each of `after`, in seconds; returns the approvals' ids."""
+    found = await db.query(settling.REMIND, {"after": list(after), "actor": dump(SYSTEM.to_json())})
+    return [str(row["id"]) for row in found]
 
 
 async def unsettled(db: Database, *, limit: int = 50) -> list[Call]:
@@ -250,7 +279,7 @@ async def unsettled(db: Database, *, limit: int = 50) -> list[Call]:
 async def close_unknown(db: Database, call_id: str, result: Json) -> bool:
     """Close an unsettled call for the model, so that its run can end; the row stays unknown."""
     params = {"call": call_id, "result": dump(result), "actor": dump(SYSTEM.to_json())}
-    return await db.one(sql.CLOSE_UNKNOWN, params) is not None
+    return await db.one(settling.CLOSE_UNKNOWN, params) is not None
 
 
 async def stop_released(db: Database, cancelled: Json) -> int:

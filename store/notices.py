@@ -40,10 +40,13 @@ SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
     return None if row is None else rows.notice(row)
 
 
-async def posted(db: Database, notice: Notice, token: str, *, ts: str, moved: str | None = None) -> bool:
+async def posted(
+    db: Database, notice: Notice, token: str, *, ts: str, moved: str | None = None, elsewhere: bool = False
+) -> bool:
     """The notice is in Slack; the first one of a conversation without a thread begins it.
 
     `moved`: a run of which it tells something new; the run's first message is then brought up to date.
+    `elsewhere`: it stands in no thread of its conversation.
     """
     row = await db.one(
         """WITH taken AS (
@@ -51,12 +54,12 @@ async def posted(db: Database, notice: Notice, token: str, *, ts: str, moved: st
    WHERE id = %(id)s AND token = %(token)s RETURNING id, conversation_id),
 thread AS (
   UPDATE conversations n SET thread_ts = %(ts)s
-    FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL),
+    FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL AND NOT %(elsewhere)s),
 line AS (
   UPDATE notices w SET posted_at = NULL, failures = 0, not_before = NULL, token = NULL, lease_until = NULL
     FROM taken WHERE w.dedupe_key = 'received:' || %(moved)s::text AND w.id <> taken.id AND w.ts IS NOT NULL)
 SELECT id FROM taken""",
-        {"id": notice.id, "token": token, "ts": ts, "moved": moved},
+        {"id": notice.id, "token": token, "ts": ts, "moved": moved, "elsewhere": elsewhere},
     )
     return row is not None
 
@@ -70,6 +73,15 @@ async def failed(db: Database, notice: Notice, token: str, *, error: str, retry_
        not_before = house_now() + make_interval(secs => coalesce(%(seconds)s::float, 0))
  WHERE id = %(id)s AND token = %(token)s""",
         {"id": notice.id, "token": token, "error": text(error), "seconds": retry_in},
+    )
+
+
+async def withdraw(db: Database, notice: Notice, token: str) -> None:
+    """It need not be said any more: it is never posted."""
+    await db.query(
+        """UPDATE notices SET posted_at = house_now(), token = NULL, lease_until = NULL
+ WHERE id = %s AND token = %s""",
+        [notice.id, token],
     )
 
 

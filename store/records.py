@@ -231,6 +231,30 @@ class Approval:
 
 
 @dataclass(frozen=True)
+class NobodyKnows:
+    """What is known of a call whose outcome nobody knows: how often it was attempted, under which key.
+
+    `why` says how the answer was lost; from `retry_until` on the key may be forgotten; `since` nobody knows.
+    """
+
+    why: str
+    attempts: int
+    key: str
+    first_attempt_at: datetime
+    retry_until: datetime
+    since: datetime
+
+    @classmethod
+    def of(cls, approval: Approval) -> "NobodyKnows | None":
+        """What an approval's outcome says of it; None: it is not unknown."""
+        known = approval.outcome or {}
+        if approval.status is not ApprovalStatus.UNKNOWN or "since" not in known:
+            return None
+        moments = (datetime.fromisoformat(known[n]) for n in ("first_attempt_at", "retry_until", "since"))
+        return cls(known["text"] or "", known["attempts"], known["key"], *moments)
+
+
+@dataclass(frozen=True)
 class Draft:
     """A previewed edit: it decides nothing until it is confirmed."""
 
@@ -342,11 +366,24 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Settlement:
+    """What a person said of a call of unknown outcome after its run had ended; the call is done or failed.
+
+    `input` is what the call was attempted with.
+    """
+
+    call: Call
+    input: Json
+    by: Actor
+
+
+@dataclass(frozen=True)
 class ClaimedRun:
     """A run that this worker holds, with all it needs to go on: `token` guards every write.
 
     `runs` are the conversation's up to this one, in order; `turns` theirs, in order; `calls` those of each
-    run's last turn, whose results no stored message has yet; `vetoes` stand.
+    run's last turn, whose results no stored message has yet; `vetoes` stand; `settled` are the settlements
+    of earlier runs' calls, told or not.
     """
 
     run: Run
@@ -356,6 +393,7 @@ class ClaimedRun:
     turns: tuple[Turn, ...]
     calls: tuple[Call, ...]
     vetoes: tuple[Veto, ...]
+    settled: tuple[Settlement, ...] = ()
 
 
 @dataclass(frozen=True)

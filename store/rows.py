@@ -18,6 +18,7 @@ from store.records import (
     Notice,
     Rule,
     Run,
+    Settlement,
     Turn,
     Veto,
     Vote,
@@ -83,6 +84,12 @@ HISTORY = f"""json_build_object(
                 FROM runs o JOIN calls c ON c.run_id = o.id AND c.turn = o.turn WHERE {_UP_TO_IT}),
     'vetoes', (SELECT json_agg(v ORDER BY v.id) FROM vetoes v
                 WHERE v.conversation_id = r.conversation_id AND v.lifted_at IS NULL))"""
+# What was settled after the run of the call had ended, of the conversation of a run `r` before it.
+SETTLED = """(SELECT json_agg(json_build_object('call', c, 'input', v.input, 'by', a.outcome->'settled_by')
+                        ORDER BY a.ended_at)
+   FROM approvals a JOIN calls c ON c.id = a.call_id
+        JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
+  WHERE a.conversation_id = r.conversation_id AND a.run_id <> r.id AND a.outcome @> '{"late": true}')"""
 
 
 def _moment(value: datetime | str) -> datetime:
@@ -148,7 +155,10 @@ def claimed(row: Row, token: str) -> ClaimedCall:
 
 
 def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
-    """A row with a run as JSON, its conversation's columns, and HISTORY, read before `ended` was."""
+    """A row with a run as JSON, its conversation's columns, and HISTORY, read before `ended` was.
+
+    SETTLED is in it when a run begins to go on, and not when it goes on at the end of a call.
+    """
     own, history = run(row["run"]), row["history"]
     calls = [call(c) for c in history["calls"] or ()]
     return ClaimedRun(
@@ -159,6 +169,7 @@ def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
         tuple(turn(t) for t in history["turns"] or ()),
         tuple(ended if ended is not None and c.id == ended.id else c for c in calls),
         tuple(veto(v) for v in history["vetoes"] or ()),
+        tuple(settlement(s) for s in row.get("settled") or ()),
     )
 
 
@@ -269,6 +280,11 @@ def notice(row: Row) -> Notice:
 def turn(row: Row) -> Turn:
     """A row of messages."""
     return Turn(row["run_id"], row["seq"], tuple(row["body"]), row["state_version"])
+
+
+def settlement(row: Row) -> Settlement:
+    """One of SETTLED."""
+    return Settlement(call(row["call"]), row["input"], Actor.from_json(row["by"]))
 
 
 def veto(row: Row) -> Veto:

@@ -79,7 +79,8 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
     return None
 
 
-_LOAD = f"""SELECT to_json(r) AS run, n.team_id, n.channel_id, n.thread_ts, {rows.HISTORY} AS history
+_LOAD = f"""SELECT to_json(r) AS run, n.team_id, n.channel_id, n.thread_ts, {rows.HISTORY} AS history,
+       {rows.SETTLED} AS settled
   FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s"""
 
 
@@ -321,7 +322,7 @@ async def recover(db: Database) -> list[str]:
 
 async def read(db: Database, run_id: str) -> Run | None:
     """The run, or None."""
-    row = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.id = %s", [run_id])
+    row = await db.one(f"SELECT {rows.RUN} FROM runs r WHERE r.id = %s", [text(run_id)])
     return None if row is None else rows.run(row)
 
 

@@ -124,6 +124,18 @@ def button(label: str, action_id: str, target: Target, described: str, style: st
     return made | {"style": style} if style else made
 
 
+def asks_first(button: Block, title: str, text: str, yes: str, no: str) -> Block:
+    """The button with a dialog that asks before it is pressed; `yes` goes on."""
+    dialog = {
+        "title": plain_line(title, limits.CONFIRM_TITLE),
+        "text": plain_text(text, limits.CONFIRM_TEXT),
+        "confirm": plain_line(yes, limits.CONFIRM_BUTTON),
+        "deny": plain_line(no, limits.CONFIRM_BUTTON),
+        "style": "danger",
+    }
+    return button | {"confirm": dialog}
+
+
 def actions(buttons: Sequence[Block]) -> Block:
     """A row of buttons; one at least."""
     return {"type": "actions", "elements": list(buttons)[: limits.ACTIONS_ELEMENTS]}

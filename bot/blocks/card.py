@@ -25,6 +25,7 @@ from bot.blocks.people import moment, people, roles
 from bot.blocks.phrases import Phrase, User, fill, joined, words
 from bot.blocks.status import status_lines
 from bot.blocks.target import Target
+from bot.blocks.unknown import question, settling_buttons
 from bot.blocks.values import items_text, value_text
 from bot.texts import Texts
 from store.records import Approval
@@ -45,7 +46,7 @@ class Action(StrEnum):
 
 
 def card(approval: Approval, context: CardContext, *, mention: bool = False, table: bool = True) -> Message:
-    """The card of an approval in any status; buttons only while it is pending.
+    """The card of an approval in any status; buttons only while a person has something to say.
 
     `mention` notifies `context.deciders`: set it when the card is posted and never when it is updated.
     Without `table` the sample is short lines, for a Slack that refuses the table.
@@ -54,7 +55,7 @@ def card(approval: Approval, context: CardContext, *, mention: bool = False, tab
     blocks = [header(title(approval)), *_state(approval, context), *_call(approval, context, mention=mention)]
     blocks += details.sample(approval.shown, texts, as_table=table)
     blocks += _rationale(approval, texts)
-    blocks += _buttons(approval, texts)
+    blocks += _pressable(approval, context)
     return message(_text(approval, context, mention=mention), [*blocks, _small_print(approval, texts)])
 
 
@@ -63,7 +64,7 @@ def plain_card(approval: Approval, context: CardContext, *, mention: bool = Fals
     said = [words(title(approval), limits.TITLE_IN_TEXT), *status_lines(approval, context.texts)]
     impact = details.impact(approval.shown, context.texts)
     blocks = [plain_section(joined([*said, *impact], "\n")), *_decision(approval, context, mention=mention)]
-    return message(_text(approval, context, mention=mention), [*blocks, *_buttons(approval, context.texts)])
+    return message(_text(approval, context, mention=mention), [*blocks, *_pressable(approval, context)])
 
 
 def title(approval: Approval) -> str:
@@ -91,6 +92,8 @@ def _call(approval: Approval, context: CardContext, *, mention: bool) -> list[Bl
 
 
 def _decision(approval: Approval, context: CardContext, *, mention: bool) -> list[Block]:
+    if approval.status == ApprovalStatus.UNKNOWN:
+        return question(approval, context)
     if approval.status != ApprovalStatus.PENDING:
         return []
     texts = context.texts
@@ -154,6 +157,12 @@ def _rationale(approval: Approval, texts: Texts) -> list[Block]:
     return [lines([fill(label)]), quote(approval.rationale, limits.WORDS_OF_THE_AGENT)]
 
 
+def _pressable(approval: Approval, context: CardContext) -> list[Block]:
+    if approval.status == ApprovalStatus.UNKNOWN:
+        return settling_buttons(approval, context, title(approval))
+    return _buttons(approval, context.texts)
+
+
 def _buttons(approval: Approval, texts: Texts) -> list[Block]:
     if approval.status != ApprovalStatus.PENDING:
         return []
@@ -178,6 +187,8 @@ def _text(approval: Approval, context: CardContext, *, mention: bool) -> Phrase:
     # all that a notification shows; the people are mentioned here too, where only the text is read
     texts = context.texts
     named = words(title(approval), limits.TITLE_IN_TEXT)
+    if approval.status == ApprovalStatus.UNKNOWN:
+        named = fill(texts.card.notify_unknown, title=named)
     if approval.status != ApprovalStatus.PENDING:
         return joined([named, *status_lines(approval, texts)], "\n")
     said = [

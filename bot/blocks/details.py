@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from bot.blocks.bounded import Block, lines, table
 from bot.blocks.limits import LINE, OUTCOME, REASON
@@ -29,12 +29,16 @@ _MOST_CHANGES = 8
 _BEFORE_IT_RAN = frozenset({ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.EXECUTING})
 
 
+Repeat = Literal["safe", "risky", "no"]
+
+
 @dataclass(frozen=True)
 class CardContext:
     """What a card needs beside its row, read by the caller.
 
     `deciders` are the ids of the people to mention when the card is posted; `replaced` is the approval that
-    `approval.replaces` names; links are permalinks; `field_titles` maps input fields to their titles.
+    `approval.replaces` names; links are permalinks; `field_titles` maps input fields to their titles;
+    `repeat` says what another attempt with the same key would be, of a call whose outcome nobody knows.
     """
 
     texts: Texts
@@ -47,6 +51,7 @@ class CardContext:
     replaced_by_link: str | None = None
     thread_link: str | None = None
     field_titles: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    repeat: Repeat = "no"
 
 
 def impact(shown: Measured, texts: Texts) -> list[Phrase]:

@@ -19,6 +19,11 @@ BUTTON_TEXT = 75
 ACCESSIBILITY_LABEL = 75
 PLAIN_TEXT_INPUT = 3_000
 
+# https://docs.slack.dev/reference/block-kit/composition-objects/confirmation-dialog-object
+CONFIRM_TITLE = 100
+CONFIRM_TEXT = 300
+CONFIRM_BUTTON = 30
+
 # https://docs.slack.dev/reference/block-kit/composition-objects/option-object
 OPTIONS = 100
 OPTION_TEXT = 75

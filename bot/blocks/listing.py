@@ -1,4 +1,4 @@
-"""The answer to /approvals: what is pending, oldest first, or what the command understands."""
+"""The answer to /approvals: what waits, oldest first, or what the command understands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ from bot.blocks.people import moment
 from bot.blocks.phrases import Link, Phrase, Words, bold, fill, joined, words
 from bot.blocks.values import facts_text, number_text
 from bot.texts import Texts
-from store.records import Approval
+from store.records import Approval, NobodyKnows
 
 MOST_ROWS = 20
 _TITLES_IN_TEXT = 5
@@ -25,7 +25,7 @@ def approvals_list(
     mine: bool,
     links: Mapping[str, str] | None = None,
 ) -> Message:
-    """The pending approvals in the order given; `total` is how many there are beyond those.
+    """The approvals that wait, in the order given; `total` is how many there are beyond those.
 
     `links` maps an approval's id to the permalink of its card.
     """
@@ -53,9 +53,12 @@ def help_message(texts: Texts, unknown: str | None = None) -> Message:
 
 
 def _row(approval: Approval, texts: Texts, link: str | None) -> Block:
-    age = format_timedelta(approval.now - approval.created_at, locale=texts.locale)
+    known = NobodyKnows.of(approval)
+    age = format_timedelta(
+        approval.now - (known.since if known else approval.created_at), locale=texts.locale
+    )
     line = fill(
-        texts.list.row,
+        texts.list.row_unknown if known else texts.list.row,
         agent=words(approval.agent, limits.NAME),
         tool=words(approval.tool, limits.NAME),
         amount=facts_text(approval.shown.facts, texts),

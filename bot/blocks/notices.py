@@ -13,7 +13,7 @@ from bot.blocks.phrases import Channel, Link, Phrase, fill, joined, paragraph, p
 from bot.blocks.status import what_moved
 from bot.blocks.values import number_text
 from bot.texts import Texts
-from store.records import Approval, Run
+from store.records import Actor, Approval, Run
 from store.transitions import ApprovalStatus
 
 Links = Mapping[str, str]
@@ -34,12 +34,15 @@ class NoticeKind(StrEnum):
     APPROVAL_EXPIRED = "approval_expired"
     SUPERSEDED_THRICE = "superseded_thrice"
     UNKNOWN_OUTCOME = "unknown_outcome"
+    OUTCOME_REMINDER = "outcome_reminder"
+    OUTCOME_SETTLED = "outcome_settled"
 
 
 WAITS_OR_ENDED = frozenset(
     {
         NoticeKind.CALL_ASKED,
         NoticeKind.UNKNOWN_OUTCOME,
+        NoticeKind.OUTCOME_SETTLED,
         NoticeKind.RUN_COMPLETED,
         NoticeKind.RUN_EXHAUSTED,
         NoticeKind.RUN_FAILED,
@@ -85,7 +88,13 @@ def notice(
             return _received(in_the_way, texts)
         case NoticeKind.CALL_ASKED:
             return _asked(rows, approvals or {}, data.get("deferred") or 0, texts, links or {})
-        case NoticeKind.APPROVAL_EXPIRED | NoticeKind.SUPERSEDED_THRICE | NoticeKind.UNKNOWN_OUTCOME:
+        case (
+            NoticeKind.APPROVAL_EXPIRED
+            | NoticeKind.SUPERSEDED_THRICE
+            | NoticeKind.UNKNOWN_OUTCOME
+            | NoticeKind.OUTCOME_REMINDER
+            | NoticeKind.OUTCOME_SETTLED
+        ):
             return _about(known, rows, approvals_of(kind, data), texts, links or {})
         case NoticeKind.CALL_RAN:
             return _ran(data, texts)
@@ -152,6 +161,14 @@ def _did_not_run(replaced: Approval, texts: Texts) -> Phrase:
     return fill(template, title=words(title(replaced), limits.LINE), moved=joined(moved, ", "))
 
 
+def _settled(approval: Approval, texts: Texts, links: Links) -> Message:
+    ran = approval.status == ApprovalStatus.EXECUTED
+    template = texts.notice.settled_ran if ran else texts.notice.settled_did_not_run
+    by = who(Actor.from_json(approval.outcome["settled_by"]), texts)
+    said = fill(template, who=by, title=words(title(approval), limits.LINE))
+    return sentence(_with_link(said, links.get(approval.id), texts))
+
+
 def _ran(data: Mapping[str, Any], texts: Texts) -> Message:
     text = words(data.get("text") or "", limits.OUTCOME)
     return sentence(fill(texts.notice.ran, tool=data["tool"], text=text))
@@ -193,11 +210,15 @@ def _about(
     template = {
         NoticeKind.SUPERSEDED_THRICE: texts.notice.superseded_thrice,
         NoticeKind.UNKNOWN_OUTCOME: texts.notice.unknown,
+        NoticeKind.OUTCOME_REMINDER: texts.notice.unknown,
+        NoticeKind.OUTCOME_SETTLED: texts.notice.unknown,
     }.get(kind, texts.notice.expired_approved if decided else expired)
     said = fill(template, title=named)
     if not approvals:
         return sentence(said)
     approval = approvals[0]
+    if kind is NoticeKind.OUTCOME_SETTLED and "settled_by" in (approval.outcome or {}):
+        return _settled(approval, texts, links)
     if kind is NoticeKind.APPROVAL_EXPIRED:
         by = who(approval.requester, texts)
         said = joined([said, fill(texts.notice.not_done, agent=approval.agent, requester=by)])

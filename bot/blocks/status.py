@@ -1,15 +1,17 @@
 """What a card says about where its approval is: one function for every status, decided or not."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, assert_never
 
 from bot.blocks.characters import one_line
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import moment, voters, who
 from bot.blocks.phrases import Link, Phrase, bold, fill, words
+from bot.blocks.unknown import what_is_known
 from bot.blocks.values import difference_text, items_text, number_text
 from bot.texts import Texts
-from store.records import Approval
+from store.records import Actor, Approval
 from store.transitions import ApprovalStatus
 
 _MOST_MOVED = 5
@@ -29,9 +31,9 @@ def _lines(approval: Approval, texts: Texts, replaced_by: str | None) -> list[Ph
         case ApprovalStatus.PENDING:
             return []
         case ApprovalStatus.APPROVED:
-            return [*_approved(approval, texts), _waits(approval, texts)]
+            return [*_approved(approval, texts), *_waits(approval, texts)]
         case ApprovalStatus.EXECUTING:
-            return [fill(texts.outcome.running), *_approved(approval, texts)]
+            return [fill(texts.outcome.running), *_tried_again(approval, texts), *_approved(approval, texts)]
         case ApprovalStatus.EXECUTED | ApprovalStatus.FAILED | ApprovalStatus.UNKNOWN:
             return [
                 *_attempted(approval, texts),
@@ -56,22 +58,44 @@ def _approved(approval: Approval, texts: Texts) -> list[Phrase]:
     return [approved, *_reason(approval, texts.outcome.reason_approved)]
 
 
-def _waits(approval: Approval, texts: Texts) -> Phrase:
+def _waits(approval: Approval, texts: Texts) -> list[Phrase]:
+    tried_again = _tried_again(approval, texts)
+    if tried_again:
+        return tried_again
     if approval.attempted:
-        return fill(texts.outcome.tried_before)
+        return [fill(texts.outcome.tried_before)]
     if approval.claim_by is None:
-        return fill(texts.outcome.waits_to_run)
-    return fill(texts.outcome.waits_until, when=moment(approval.claim_by, texts))
+        return [fill(texts.outcome.waits_to_run)]
+    return [fill(texts.outcome.waits_until, when=moment(approval.claim_by, texts))]
+
+
+def _tried_again(approval: Approval, texts: Texts) -> list[Phrase]:
+    if _outcome(approval, "tried_again_by") is None:
+        return []
+    by = who(Actor.from_json(_outcome(approval, "tried_again_by")), texts)
+    at = datetime.fromisoformat(_outcome(approval, "tried_again_at"))
+    return [fill(texts.outcome.tried_again, who=by, when=moment(at, texts))]
 
 
 def _attempted(approval: Approval, texts: Texts) -> list[Phrase]:
+    settled_by = _outcome(approval, "settled_by")
+    if settled_by is not None:
+        ran = approval.status == ApprovalStatus.EXECUTED
+        template = texts.outcome.settled_ran if ran else texts.outcome.settled_did_not_run
+        by = who(Actor.from_json(settled_by), texts)
+        return [fill(template, who=by, when=_ended(approval, texts))]
     text, when = _outcome(approval, "text") or "", _ended(approval, texts)
     if approval.status == ApprovalStatus.FAILED:
         return [fill(texts.outcome.failed, when=when, reason=words(text, OUTCOME))]
     said = [words(text, OUTCOME)] if one_line(text) else []
     if approval.status == ApprovalStatus.EXECUTED:
         return [fill(texts.outcome.executed, when=when), *said]
-    return [fill(texts.outcome.unknown), fill(texts.outcome.look_first), *said]
+    return [
+        fill(texts.outcome.unknown),
+        fill(texts.outcome.look_first),
+        *said,
+        *what_is_known(approval, texts),
+    ]
 
 
 def _given_up(approval: Approval, texts: Texts) -> list[Phrase]:

@@ -8,6 +8,7 @@ from bot.blocks import details
 from bot.blocks.as_text import as_text
 from bot.blocks.bounded import lines
 from bot.blocks.details import CardContext
+from bot.blocks.people import deciding_roles
 from bot.commands.output import (
     LOOKING,
     TERMINAL,
@@ -16,8 +17,10 @@ from bot.commands.output import (
     LimitOption,
     complete,
     json_line,
+    moment,
     print_fields,
     print_json,
+    print_line,
     print_table,
     read_settings,
     shorten,
@@ -25,7 +28,7 @@ from bot.commands.output import (
 from bot.databases import existing
 from bot.texts import texts
 from store import approvals
-from store.records import Approval
+from store.records import Approval, NobodyKnows
 
 
 def register(cli: typer.Typer) -> None:
@@ -49,14 +52,28 @@ def list_approvals(
     if as_json:
         return print_json(found)
     rows = [
-        (a.id, a.status, shorten(a.shown.preview["title"]), ", ".join(a.rule.approvers), a.expires_at)
+        (
+            a.id,
+            a.status,
+            shorten(a.shown.preview["title"]),
+            ", ".join(a.rule.approvers),
+            None if NobodyKnows.of(a) else a.expires_at,  # nobody has to decide it any more
+        )
         for a in found
     ]
-    return print_table(
+    print_table(
         ("id", "status", "title", "approvers", "expires"),
         rows,
         "There are no approvals yet." if everything else "Nothing waits; --all shows what has ended.",
     )
+    return _print_unknown(found)
+
+
+def _print_unknown(found: list[Approval]) -> None:
+    for approval in found:
+        if NobodyKnows.of(approval) is not None:
+            show = f"`vistobueno approvals show {approval.id}`"
+            print_line(f"Nobody knows whether {approval.id} ran: {show} says what to do.")
 
 
 def show_approval(
@@ -73,7 +90,26 @@ def show_approval(
     if as_json:
         return print_json(approval)
     print_fields(_fields(approval))
+    for line in what_to_do(approval):
+        print_line(line)
     return _print_preview(approval)
+
+
+def what_to_do(approval: Approval) -> list[str]:
+    """Of a call whose outcome nobody knows: what is known, and what a person can do; else nothing."""
+    known = NobodyKnows.of(approval)
+    if known is None:
+        return []
+    times = "once" if known.attempts == 1 else f"{known.attempts} times"
+    again = ""
+    if known.retry_until > approval.now:
+        again = f", and until {moment(known.retry_until)} Try again where it is offered"
+    return [
+        f"Nobody knows whether it ran: {known.why}",
+        f"Tried {times}, first at {moment(known.first_attempt_at)}, under the key {known.key}.",
+        f"Look at what really happened, then say it on its card in Slack: It ran, It did not run{again}.",
+        f"Roles that may say it: {', '.join(deciding_roles(approval))}.",
+    ]
 
 
 def _print_preview(approval: Approval) -> None:

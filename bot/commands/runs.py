@@ -7,6 +7,8 @@ import typer
 
 from agent.start import WrongStatus, cancel_run, retry_run
 from bot.app import build_house
+from bot.blocks.card import title
+from bot.commands.approvals import what_to_do
 from bot.commands.output import (
     LOOKING,
     CommandFailed,
@@ -24,7 +26,7 @@ from bot.commands.output import (
 from bot.databases import existing
 from store import approvals, calls, runs
 from store.engine import Database
-from store.records import Actor, Approval, Call, Run
+from store.records import Actor, Approval, Call, NobodyKnows, Run
 from store.transitions import OPEN_APPROVALS
 
 RunIdArgument = Annotated[
@@ -72,6 +74,11 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
     print_fields(_fields(run))
     for line in waits:
         print_line(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
+    for approval in asked:
+        if NobodyKnows.of(approval) is not None:
+            print_line(f"{approval.id}: {title(approval)}")
+            for known in what_to_do(approval):
+                print_line(f"  {known}")
     rows = [
         (call.turn, call.tool, call.status, call.attempts, shorten(json_line(call.input), 50))
         for call in made

@@ -14,11 +14,12 @@ from bot.listeners import (
     mistakes,
     other,
     reject,
+    settling,
 )
 
 
 def register_all(app: AsyncApp, bot: Bot) -> None:
     """Register every listener; `other` takes what is left, so it comes last."""
-    people = (decision, edit, reject, mention, message, command, home)
+    people = (decision, edit, reject, settling, mention, message, command, home)
     for interaction in (*people, directory, mistakes, other):
         interaction.register(app, bot)

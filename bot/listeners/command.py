@@ -1,9 +1,10 @@
-"""The command /approvals: what waits for me, for all, one approval, help."""
+"""The command /approvals: what waits for me, for all, one approval, stop one, help."""
 
 from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
+from agent.cancel import NotStopped, cancel_as
 from agent.policy import Person, same_person
 from bot import replies
 from bot.blocks.bounded import Message
@@ -41,6 +42,8 @@ async def answer_command(bot: Bot, command: Command) -> Message:
             return await _all(bot, who)
         case "show":
             return await _one(bot, who, command.argument)
+        case "cancel":
+            return await _cancel(bot, who, command.argument)
         case "help":
             return help_message(bot.texts)
         case unknown:
@@ -48,14 +51,14 @@ async def answer_command(bot: Bot, command: Command) -> Message:
 
 
 async def _mine(bot: Bot, person: Person) -> Message:
-    found = await approvals.pending_for(
+    found = await approvals.waiting_for(
         bot.clicks.db,
         team_id=person.team_id,
         user_id=person.user_id,
         roles=person.roles,
         limit=SHOWN,
     )
-    total = await approvals.count_pending_for(
+    total = await approvals.count_waiting_for(
         bot.clicks.db, team_id=person.team_id, user_id=person.user_id, roles=person.roles
     )
     return await _listed(bot, found, total, mine=True)
@@ -64,9 +67,9 @@ async def _mine(bot: Bot, person: Person) -> Message:
 async def _all(bot: Bot, person: Person) -> Message:
     """Everything that waits, for people whom the policy names; others see what they asked for."""
     if person.roles:
-        found = await approvals.pending_all(bot.clicks.db, limit=SHOWN)
-        return await _listed(bot, found, await approvals.count_pending(bot.clicks.db), mine=False)
-    waiting = await approvals.pending_all(bot.clicks.db, limit=LOOKED_AT)
+        found = await approvals.waiting_all(bot.clicks.db, limit=SHOWN)
+        return await _listed(bot, found, await approvals.count_waiting(bot.clicks.db), mine=False)
+    waiting = await approvals.waiting_all(bot.clicks.db, limit=LOOKED_AT)
     asked = [approval for approval in waiting if _may_see(person, approval)]
     return await _listed(bot, asked[:SHOWN], len(asked), mine=False)
 
@@ -81,6 +84,18 @@ async def _one(bot: Bot, person: Person, approval_id: str) -> Message:
     if approval is None or not _may_see(person, approval):
         return help_message(bot.texts, f"show {approval_id}".strip())
     return await bot.publisher.card_of(approval)
+
+
+async def _cancel(bot: Bot, person: Person, subject: str) -> Message:
+    """Stop the run that is meant; only its requester and its approvers may."""
+    subject = subject.strip()
+    if not subject:
+        return replies.stop_which(bot.texts)
+    outcome = await cancel_as(bot.clicks, subject, person)
+    if isinstance(outcome, NotStopped):
+        return replies.not_stopped(outcome, subject, bot.texts)
+    bot.publishing.call()
+    return replies.stopped(outcome, bot.texts)
 
 
 def _may_see(person: Person, approval: Approval) -> bool:

@@ -9,7 +9,7 @@ from bot.blocks.card import Action
 from bot.bot import Bot
 from bot.copies import adopt_copy
 from bot.deciding import Outcome, decide_as, sentence
-from bot.payloads import Click, read_click
+from bot.payloads import Press, read_click
 from bot.private import Place
 
 
@@ -25,7 +25,7 @@ def register(app: AsyncApp, bot: Bot) -> None:
     app.action(Action.APPROVE)(approve)
 
 
-async def tell_outcome(bot: Bot, click: Click, outcome: Outcome) -> None:
+async def tell_outcome(bot: Bot, click: Press, outcome: Outcome) -> None:
     """Tell the person who clicked what became of it, and see that what they clicked shows it too."""
     await bot.private.tell(Place.of_click(click), await sentence(bot, outcome, click.user_id))
     await adopt_copy(bot, click)

@@ -35,8 +35,8 @@ async def publish_home(bot: Bot, home: HomeOpened) -> None:
     who = await bot.directory.person(home.team_id, home.user_id)
     roles = frozenset() if isinstance(who, Nobody) else who.roles
     db, team_id, user_id = bot.house.db, home.team_id, home.user_id
-    found = await approvals.pending_for(db, team_id=team_id, user_id=user_id, roles=roles, limit=SHOWN)
-    total = await approvals.count_pending_for(db, team_id=team_id, user_id=user_id, roles=roles)
+    found = await approvals.waiting_for(db, team_id=team_id, user_id=user_id, roles=roles, limit=SHOWN)
+    total = await approvals.count_waiting_for(db, team_id=team_id, user_id=user_id, roles=roles)
     links = await bot.publisher.links([approval.id for approval in found])
     view = home_view(found, total, bot.texts, links=links)
     try:

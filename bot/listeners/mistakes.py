@@ -11,7 +11,7 @@ from bot.after import AfterAnswer
 from bot.blocks.bounded import Message
 from bot.blocks.modals import Callback, problem_view
 from bot.bot import Bot
-from bot.payloads import UnknownPayload, Verb, read_click
+from bot.payloads import UnknownPayload, Verb, read_press
 from bot.private import Place
 from bot.slack_json import at
 from store.errors import StoreError, Unconfirmed
@@ -61,7 +61,7 @@ def answer(bot: Bot, body: dict[str, Any], said: Message, after: AfterAnswer) ->
 def place_of(body: dict[str, Any]) -> Place | None:
     """Where the person can be told; None when the payload names nobody."""
     try:
-        return Place.of_click(read_click(body))
+        return Place.of_click(read_press(body))
     except UnknownPayload as unknown:
         if unknown.user_id is None:
             return None

@@ -71,6 +71,31 @@ ENGLISH = Texts(
         small_print="Approval {id} · revision {revision} · {tool}",
         notify="Approval needed: {title}",
         new="{item} (new)",
+        notify_unknown="Please look: nobody knows whether this ran: {title}",
+        tried=Plural(
+            one="Tried once, {when}. The key was {key}.",
+            other="Tried {n} times, first {when}. The key was {key}.",
+        ),
+        items_unknown=Plural(
+            one="Nobody knows whether this went through: {items}",
+            other="Nobody knows which of these {n} went through: {items}",
+        ),
+        settles="{roles} may say what happened",
+        retry_until="it can be tried again until {when}",
+        no_retry="it cannot be tried again any more",
+        ran="It ran",
+        did_not_run="It did not run",
+        try_again="Try again",
+        try_again_title="Try it again?",
+        try_again_safe=(
+            "It may have run already. It is tried again under the same key, and the tool says that with it a "
+            "repeat changes nothing more. It is not checked again whether the facts still hold."
+        ),
+        try_again_risky=(
+            "It may have run already, and this tool does not promise that a repeat is harmless: if it did, "
+            "it may happen twice. Look first. It is not checked again whether the facts still hold."
+        ),
+        keep_waiting="Not now",
     ),
     outcome=OutcomeWords(
         approved="✅ Approved by {people} {when}",
@@ -78,6 +103,7 @@ ENGLISH = Texts(
         waits_to_run="Waiting to run.",
         waits_until="Waiting to run, {when} at the latest.",
         tried_before="Tried without an answer; tried again under the same key, so it cannot run twice.",
+        tried_again="↻ {who} let it be tried again {when}, under the same key.",
         running="⏳ Running now.",
         executed="✅ Done {when}.",
         failed="❌ Failed {when}: {reason}",
@@ -91,6 +117,8 @@ ENGLISH = Texts(
         superseded_unsaid="↻ No longer valid: {reason}",
         unknown="⚠️ Nobody knows whether it ran.",
         look_first="Look at what really happened before anybody repeats it.",
+        settled_ran="✅ {who} looked and says that it ran, {when}.",
+        settled_did_not_run="❌ {who} looked and says that it did not run, {when}.",
         nothing_ran="Nothing ran.",
         looking_again="Nothing ran. The agent is looking again.",
         nothing_done="Nothing was done.",
@@ -142,15 +170,17 @@ ENGLISH = Texts(
     ),
     list=ListWords(
         mine=Plural(one="{n} approval waits for you.", other="{n} approvals wait for you."),
-        everyone=Plural(one="{n} approval is pending.", other="{n} approvals are pending."),
+        everyone=Plural(one="{n} approval waits for somebody.", other="{n} approvals wait for somebody."),
         none_mine="Nothing waits for your approval.",
-        none="Nothing is pending.",
+        none="Nothing waits for anybody.",
         row="{agent} · {tool} · {amount} · asked {age} ago · expires {when}",
+        row_unknown="{agent} · {tool} · {amount} · ⚠️ nobody knows whether it ran, since {age}",
         more="… and {n} more",
         help=(
             "/approvals: what waits for your approval",
-            "/approvals all: everything that is pending",
+            "/approvals all: everything that waits for somebody",
             "/approvals show ID: one approval",
+            "/approvals cancel ID: stop the run of an approval, or a run; what waits of it does not run",
             "/approvals help: this list",
         ),
         not_understood="I do not know “{word}”. This is what I understand:",
@@ -182,6 +212,12 @@ ENGLISH = Texts(
             "it may be better to ask again when things are quieter."
         ),
         unknown="Nobody knows whether “{title}” ran. Look at what really happened before anybody repeats it.",
+        please_settle="Nobody knows whether “{title}” ran: please look at what really happened.",
+        still_unknown="Still nobody knows whether “{title}” ran, since {when}.",
+        buttons="Then say it on the card: It ran, or It did not run.",
+        buttons_retry="Then say it on the card: It ran, It did not run, or until {when} Try again.",
+        settled_ran="{who} looked and says that “{title}” did run.",
+        settled_did_not_run="{who} looked and says that “{title}” did not run.",
     ),
     line=LineWords(
         thinking="Reading your request.",
@@ -262,5 +298,39 @@ ENGLISH = Texts(
         cannot_preview="⚠️ Your changes cannot be previewed, so nothing was changed: {message}",
         task_too_long="This message is too long to work on; keep it under {n} characters.",
         task_empty="Tell me what to do: mention me with a few words about the task.",
+        ran="You said that “{title}” ran; the agent is told.",
+        did_not_run="You said that “{title}” did not run; the agent is told.",
+        try_again_counts="“{title}” is tried again under the same key; the card will show how it ended.",
+        said_ran="{who} said {when} that it ran; your click changed nothing.",
+        said_ran_by_you="You have already said {when} that it ran; your click changed nothing.",
+        said_did_not_run="{who} said {when} that it did not run; your click changed nothing.",
+        said_did_not_run_by_you=(
+            "You have already said {when} that it did not run; your click changed nothing."
+        ),
+        tried_again="{who} let it be tried again {when}; your click changed nothing.",
+        tried_again_by_you="You have already let it be tried again {when}; your click changed nothing.",
+        nothing_to_settle="What became of this is not an open question now, so your click changed nothing.",
+        attempted_again=(
+            "It was tried again since you saw it, so your click changed nothing: look at the card as it is "
+            "now, and at what really happened."
+        ),
+        too_old=(
+            "It was first tried more than 24 hours ago and the key may be forgotten, so it cannot be tried "
+            "again: say whether it ran."
+        ),
+        run_stopped="The run was stopped, so this is not tried again: say whether it ran.",
+        stopped="Stopped: what waited of “{task}” does not run any more.",
+        stopped_but_executing=(
+            "Stopped: what waited of “{task}” does not run any more; what is already running is let finish, "
+            "and its card will say how it ended."
+        ),
+        stopped_but_unknown=(
+            "Stopped: what waited of “{task}” does not run any more; of what was tried before, somebody has "
+            "to say on its card whether it ran."
+        ),
+        stop_which="Say which one: /approvals cancel ID, with the id in the last line of the card.",
+        stop_no_such="There is no approval and no run “{id}” here, so nothing was stopped.",
+        stop_not_yours="Only {requester} or {roles} may stop this, so nothing was stopped.",
+        stop_ended="This has ended already ({status}), so there is nothing to stop.",
     ),
 )

@@ -85,6 +85,19 @@ class CardWords:
     small_print: str
     notify: str
     new: str
+    notify_unknown: str
+    tried: Plural
+    items_unknown: Plural
+    settles: str
+    retry_until: str
+    no_retry: str
+    ran: str
+    did_not_run: str
+    try_again: str
+    try_again_title: str
+    try_again_safe: str
+    try_again_risky: str
+    keep_waiting: str
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,7 @@ class OutcomeWords:
     waits_to_run: str
     waits_until: str
     tried_before: str
+    tried_again: str
     running: str
     executed: str
     failed: str
@@ -109,6 +123,8 @@ class OutcomeWords:
     superseded_unsaid: str
     unknown: str
     look_first: str
+    settled_ran: str
+    settled_did_not_run: str
     nothing_ran: str
     looking_again: str
     nothing_done: str
@@ -173,6 +189,7 @@ class ListWords:
     none_mine: str
     none: str
     row: str
+    row_unknown: str
     more: str
     help: tuple[str, ...]
     not_understood: str
@@ -202,6 +219,12 @@ class NoticeWords:
     not_done: str
     superseded_thrice: str
     unknown: str
+    please_settle: str
+    still_unknown: str
+    buttons: str
+    buttons_retry: str
+    settled_ran: str
+    settled_did_not_run: str
 
 
 @dataclass(frozen=True)
@@ -275,6 +298,26 @@ class ReplyWords:
     cannot_preview: str
     task_too_long: str
     task_empty: str
+    ran: str
+    did_not_run: str
+    try_again_counts: str
+    said_ran: str
+    said_ran_by_you: str
+    said_did_not_run: str
+    said_did_not_run_by_you: str
+    tried_again: str
+    tried_again_by_you: str
+    nothing_to_settle: str
+    attempted_again: str
+    too_old: str
+    run_stopped: str
+    stopped: str
+    stopped_but_executing: str
+    stopped_but_unknown: str
+    stop_which: str
+    stop_no_such: str
+    stop_not_yours: str
+    stop_ended: str
 
 
 @dataclass(frozen=True)

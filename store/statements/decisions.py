@@ -171,12 +171,17 @@ SELECT approval.id,
 EXPIRE = _expire("pending", "a.expires_at <= house_now()")
 LAPSE = _expire("approved", "a.claim_by <= house_now()")
 
+IS_TO_ESCALATE = """(
+       (a.status = 'pending' AND a.escalate_at <= house_now() AND a.expires_at > house_now())
+       OR (a.status = 'unknown' AND house_now() >= (a.outcome->>'since')::timestamptz
+                                    + make_interval(secs => (a.rule->>'escalate_after')::float)))"""
+
 # Further people are asked: each gets a copy of the card in a DM.
 ESCALATE = f"""
 WITH approval AS (
   UPDATE approvals a SET escalated_at = house_now(), version = a.version + 1
-   WHERE a.id = %(approval)s AND a.status = 'pending' AND a.escalated_at IS NULL
-     AND a.expires_at > house_now()
+   WHERE a.id = %(approval)s AND a.escalated_at IS NULL
+     AND (a.status = 'unknown' OR (a.status = 'pending' AND a.expires_at > house_now()))
   RETURNING a.id, a.run_id, a.call_id, a.version),
 copy AS (
   INSERT INTO cards (id, approval_id, team_id, user_id, wanted_version)

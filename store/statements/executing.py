@@ -10,9 +10,12 @@ from store.statements.fragments import (
     LEASE_UNTIL,
     LOCK_APPROVAL,
     NOTIFY,
+    RELEASE_ITEMS,
+    STOPPED,
     close_in_run,
     event,
     first_shown,
+    nobody_knows,
     record,
 )
 
@@ -30,7 +33,6 @@ _HOLD = """held AS (
    WHERE NOT EXISTS (SELECT FROM held_items h WHERE h.call_id = call.id)
    ORDER BY i.item)"""
 
-_STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"
 _CLAIM = f"status = 'executing', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL}"
 _CLAIM_DATA = "jsonb_build_object('worker', %(worker)s::text, 'attempts', c.attempts)"
 
@@ -45,7 +47,7 @@ WITH pick AS (
    WHERE a.status = 'approved' AND c.status = 'asked'
      AND (c.not_before IS NULL OR c.not_before <= house_now())
      AND (c.attempts > 0 OR a.claim_by > house_now())
-     AND NOT {_STOPPED}
+     AND NOT {STOPPED}
      AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
      AND NOT EXISTS (SELECT FROM calls e LEFT JOIN approvals b ON b.call_id = e.id
                         LEFT JOIN revisions w ON w.approval_id = b.id AND w.revision = b.revision
@@ -114,7 +116,6 @@ SELECT call.key, {
 _HELD_BY_TOKEN = f"""c.id = %(call)s AND c.status = 'executing' AND c.token = %(token)s
      AND {APPROVAL_IS_LOCKED}"""
 _LET_GO = "token = NULL, worker = NULL, lease_until = NULL"
-_RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"
 
 
 def _end_call(call_status: str, approval_status: str, guard: str, kind: str) -> str:
@@ -135,7 +136,7 @@ approval AS (
          ended_at = house_now()
     FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
 {CARDS_FOLLOW},
-{_RELEASE_ITEMS},
+{RELEASE_ITEMS},
 {close_in_run(keep=True)},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
@@ -163,7 +164,7 @@ call AS (
      SET status = CASE WHEN EXISTS (SELECT FROM locked) THEN 'asked'::call_status ELSE 'allowed' END,
          not_before = house_now() + make_interval(secs => %(seconds)s), {_LET_GO}
    WHERE {_HELD_BY_TOKEN}
-     AND (c.attempts = 0 OR (c.repeatable AND NOT {_STOPPED}
+     AND (c.attempts = 0 OR (c.repeatable AND NOT {STOPPED}
                              AND c.first_attempt_at > house_now() - {LAST_REPEAT}))
      AND (NOT %(lapsed)s OR c.lease_until < house_now())
   RETURNING c.id, c.run_id, c.attempts),
@@ -186,6 +187,7 @@ SELECT call.id, {
   FROM call LEFT JOIN approval ON true"""
 
 _UNKNOWN_DATA = "jsonb_build_object('why', %(why)s::text)"
+_OF_CALL = nobody_knows("call", "%(why)s::text")
 
 
 def _tell_unknown(approval: str, source: str) -> str:
@@ -207,17 +209,17 @@ call AS (
    WHERE c.id = %(call)s AND {APPROVAL_IS_LOCKED} AND c.attempts > 0
      AND ((c.status = 'executing' AND c.token = %(token)s
            AND (NOT %(lapsed)s OR c.lease_until < house_now()))
-          OR (c.status = 'allowed' AND {_STOPPED}))
-  RETURNING c.id, c.run_id, c.effect, c.tool, c.attempts),
+          OR (c.status = 'allowed' AND {STOPPED}))
+  RETURNING c.id, c.run_id, c.effect, c.tool, c.attempts, c.key, c.first_attempt_at),
 approval AS (
-  UPDATE approvals a SET status = 'unknown', version = a.version + 1, outcome = %(outcome)s::jsonb
+  UPDATE approvals a SET status = 'unknown', version = a.version + 1, outcome = {_OF_CALL}
     FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
 {ASKED},
 born AS (
   INSERT INTO approvals (id, call_id, run_id, conversation_id, status, tool, effect, agent, requester_team,
                          requester_user, rule, attempted, outcome, expires_at)
   SELECT n.id, call.id, r.id, r.conversation_id, 'unknown', call.tool, call.effect, r.agent, r.requester_team,
-         r.requester_user, n.rule, true, %(outcome)s::jsonb, house_now() + interval '24 hours'
+         r.requester_user, n.rule, true, {_OF_CALL}, house_now() + interval '24 hours'
     FROM call JOIN runs r ON r.id = call.run_id, asked n
    WHERE (SELECT count(*) FROM locked) = 0
   RETURNING id),
@@ -247,13 +249,13 @@ SELECT call.id, {record("call.run_id", event("'call.gave_up'", call="call.id"))}
 # Approved and attempted, but its repeats are used up or its key is too old.
 GIVE_UP_REPEATS = f"""
 WITH locked AS (
-  SELECT a.id FROM approvals a JOIN calls c ON c.id = a.call_id
+  SELECT a.id, c.attempts, c.key, c.first_attempt_at FROM approvals a JOIN calls c ON c.id = a.call_id
    WHERE a.status = 'approved' AND a.attempted AND c.status = 'asked'
      AND c.first_attempt_at <= house_now() - {LAST_REPEAT}
    ORDER BY a.id FOR NO KEY UPDATE OF a SKIP LOCKED),
 approval AS (
   UPDATE approvals a SET status = 'unknown', version = a.version + 1,
-         outcome = jsonb_build_object('kind', 'unknown', 'text', %(why)s::text)
+         outcome = {nobody_knows("locked", "%(why)s::text")}
     FROM locked WHERE a.id = locked.id RETURNING a.id, a.call_id, a.run_id, a.version),
 call AS (
   UPDATE calls c SET status = 'unknown'
@@ -264,50 +266,3 @@ SELECT approval.id, {
     record("approval.run_id", event("'call.unknown'", _UNKNOWN_DATA, "approval.id", "approval.call_id"))
 }, {NOTIFY}
   FROM approval JOIN call ON call.id = approval.call_id ORDER BY approval.run_id"""
-
-
-# Nobody settled it for so long that the key is worth nothing: the model is told, the row stays unknown.
-CLOSE_UNKNOWN = f"""
-WITH {LOCK_APPROVAL},
-call AS (
-  UPDATE calls c SET result = %(result)s::jsonb
-   WHERE c.id = %(call)s AND c.status = 'unknown' AND c.result IS NULL AND {APPROVAL_IS_LOCKED}
-     AND c.first_attempt_at <= house_now() - {LAST_REPEAT}
-  RETURNING c.id, c.run_id),
-approval AS (
-  UPDATE approvals a SET version = a.version + 1
-    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
-{CARDS_FOLLOW},
-{close_in_run()}
-SELECT call.id, {record("call.run_id", event("'call.unsettled'", call="call.id", approval="approval.id"))},
-       {NOTIFY}
-  FROM call JOIN run ON run.id = call.run_id LEFT JOIN approval ON true"""
-
-
-def _settle(call_status: str, approval_status: str) -> str:
-    """A person knows what became of it; the model is told unless its turn was closed before."""
-    return f"""
-WITH {LOCK_APPROVAL},
-was AS (
-  SELECT c.id, c.result IS NULL AS open FROM calls c
-   WHERE c.id = %(call)s AND {APPROVAL_IS_LOCKED} FOR NO KEY UPDATE),
-call AS (
-  UPDATE calls c SET status = '{call_status}', result = coalesce(c.result, %(result)s::jsonb),
-         ended_at = house_now()
-    FROM was WHERE c.id = was.id AND c.status = 'unknown'
-  RETURNING c.id, c.run_id, was.open),
-closed AS (SELECT run_id FROM call WHERE open),
-approval AS (
-  UPDATE approvals a SET status = '{approval_status}', version = a.version + 1, outcome = %(outcome)s::jsonb,
-         ended_at = house_now()
-    FROM call WHERE a.call_id = call.id RETURNING a.id, a.version),
-{CARDS_FOLLOW},
-{_RELEASE_ITEMS},
-{close_in_run("closed")}
-SELECT call.id,
-       {record("call.run_id", event("'call.settled'", "%(outcome)s::jsonb", "approval.id", "call.id"))},
-       {NOTIFY}
-  FROM call LEFT JOIN run ON true LEFT JOIN approval ON true"""
-
-
-SETTLE_DONE, SETTLE_FAILED = _settle("done", "executed"), _settle("failed", "failed")

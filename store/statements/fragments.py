@@ -16,6 +16,9 @@ LAST_REPEAT = "interval '24 hours'"  # providers forget idempotency keys
 LOCK_APPROVAL = "locked AS (SELECT id FROM approvals WHERE call_id = %(call)s FOR NO KEY UPDATE)"
 APPROVAL_IS_LOCKED = "(SELECT count(*) FROM locked) >= 0"
 
+STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"  # the run of a call `c`
+RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"
+
 # Copies of a changed approval are behind their row from the same statement on.
 CARDS_FOLLOW = """card AS (
   UPDATE cards k SET wanted_version = approval.version, not_before = NULL
@@ -40,6 +43,13 @@ def first_shown(source: str, card: str = "card") -> str:
 {card} AS (
   INSERT INTO cards (id, approval_id, team_id, channel_id)
   SELECT n.card, n.id, n.team_id, n.rule->>'channel' FROM {source}, asked n)"""
+
+
+def nobody_knows(call: str, why: str) -> str:
+    """What is known of a call whose outcome nobody knows: the approval's outcome; `why` is an expression."""
+    return f"""jsonb_build_object('kind', 'unknown', 'text', {why}, 'attempts', {call}.attempts,
+           'key', {call}.key, 'first_attempt_at', {call}.first_attempt_at,
+           'retry_until', {call}.first_attempt_at + {LAST_REPEAT}, 'since', house_now())"""
 
 
 # The result of a call `c` of a stopped run, under its own tool's name.

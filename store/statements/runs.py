@@ -9,6 +9,7 @@ from store.statements.fragments import (
     NOTIFY,
     event,
     first_shown,
+    nobody_knows,
     record,
 )
 
@@ -233,14 +234,18 @@ SELECT run.id, {record("run.id", event("'run.retried'"))}, {NOTIFY} FROM run"""
 def _cancel(guard: str, kind: str) -> str:
     """What waits is cancelled; what may have happened is unknown; what is executing is let finish.
 
-    An allowed call to be tried again is left: the sweep makes it unknown, with an approval to settle it by.
+    Of what is unknown already only the card changes, because it can be tried again no more. An allowed call
+    to be tried again is left: the sweep makes it unknown, with an approval to settle it by; it also comes
+    back to what somebody let be tried again at this moment.
     """
     return f"""
 WITH locked AS (
-  SELECT a.id FROM approvals a WHERE a.run_id = %(run)s AND a.status IN ('pending', 'approved')
+  SELECT a.id, a.call_id FROM approvals a
+   WHERE a.run_id = %(run)s AND a.status IN ('pending', 'approved', 'unknown')
    ORDER BY a.id FOR NO KEY UPDATE),
 held AS (
-  SELECT c.id, c.attempts FROM calls c WHERE c.run_id = %(run)s AND (SELECT count(*) FROM locked) >= 0
+  SELECT c.id, c.attempts, c.key, c.first_attempt_at
+    FROM calls c WHERE c.run_id = %(run)s AND (SELECT count(*) FROM locked) >= 0
      AND c.status IN ('proposed', 'allowed', 'asked') AND (c.status = 'asked' OR c.attempts = 0)
    ORDER BY c.id FOR NO KEY UPDATE),
 run AS (
@@ -255,11 +260,13 @@ call AS (
          ended_at = CASE WHEN c.attempts = 0 THEN house_now() ELSE c.ended_at END
     FROM run, held WHERE c.id = held.id RETURNING c.id),
 approval AS (
-  UPDATE approvals a SET status = CASE WHEN a.attempted THEN 'unknown'::approval_status ELSE 'cancelled' END,
+  UPDATE approvals a SET status = CASE WHEN held.id IS NULL THEN a.status
+                                       WHEN a.attempted THEN 'unknown' ELSE 'cancelled' END,
          version = a.version + 1, ended_at = CASE WHEN a.attempted THEN NULL ELSE house_now() END,
-         outcome = CASE WHEN a.attempted THEN jsonb_build_object('kind', 'unknown', 'text', %(stopped)s::text)
-                        ELSE a.outcome END
-    FROM run, locked WHERE a.id = locked.id RETURNING a.id, a.version),
+         outcome = CASE WHEN a.attempted AND held.id IS NOT NULL
+                        THEN {nobody_knows("held", "%(stopped)s::text")} ELSE a.outcome END
+    FROM run, locked LEFT JOIN held ON held.id = locked.call_id
+   WHERE a.id = locked.id RETURNING a.id, a.version),
 {CARDS_FOLLOW},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)

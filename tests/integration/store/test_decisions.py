@@ -389,10 +389,10 @@ async def test_further_people_are_asked_once_each_with_a_card(
 async def waiting_for(db: Database, actor: Actor, *roles: str) -> list[str]:
     assert actor.team_id is not None
     assert actor.user_id is not None
-    found = await approvals.pending_for(
+    found = await approvals.waiting_for(
         db, team_id=actor.team_id, user_id=actor.user_id, roles=roles, limit=9
     )
-    counted = await approvals.count_pending_for(db, team_id=actor.team_id, user_id=actor.user_id, roles=roles)
+    counted = await approvals.count_waiting_for(db, team_id=actor.team_id, user_id=actor.user_id, roles=roles)
     assert counted == len(found)
     return [a.id for a in found]
 

@@ -60,10 +60,13 @@ USES: dict[str, tuple[str, Ask]] = {
         "ix_approvals_ready",
         lambda db: approvals.give_up_repeats(db, "Too old."),
     ),
+    "approvals.waiting_all": (OPEN, lambda db: approvals.waiting_all(db, limit=9)),
+    "calls.unsettled": (OPEN, lambda db: calls.unsettled(db)),
+    "calls.remind": (OPEN, lambda db: calls.remind(db, [3600.0])),
     "approvals.pending_all": (OPEN, lambda db: approvals.pending_all(db, limit=9)),
-    "approvals.pending_for": (
+    "approvals.waiting_for": (
         OPEN,
-        lambda db: approvals.pending_for(db, team_id=TEAM, user_id="U", roles=["support_lead"], limit=9),
+        lambda db: approvals.waiting_for(db, team_id=TEAM, user_id="U", roles=["support_lead"], limit=9),
     ),
     "cards.claim_behind": (
         "ix_cards_behind",

@@ -52,13 +52,13 @@ def test_a_row_of_the_list_says_what_waits_and_how_long() -> None:
 def test_the_list_keeps_its_order_and_counts_what_does_not_fit() -> None:
     rows = [replace(approval(), id=ApprovalId(f"ap_{n}")) for n in range(5)]
     words = read(accepted(approvals_list(rows, 12, EN, mine=False)))
-    assert "12 approvals are pending." in words and "… and 7 more" in words
+    assert "12 approvals wait for somebody." in words and "… and 7 more" in words
     assert [words.index(f"ap_{n}") for n in range(5)] == sorted(words.index(f"ap_{n}") for n in range(5))
 
 
 def test_empty_lists_say_so() -> None:
     assert "Nothing waits for your approval." in read(approvals_list([], 0, EN, mine=True))
-    assert "Nothing is pending." in read(approvals_list([], 0, EN, mine=False))
+    assert "Nothing waits for anybody." in read(approvals_list([], 0, EN, mine=False))
 
 
 def test_nonsense_is_answered_with_the_help() -> None:

@@ -1,0 +1,71 @@
+"""A person stops a run: who may is checked, then one statement cancels what waits."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from agent.approvers import same_person
+from agent.house import House
+from agent.policy import Person
+from agent.start import WrongStatus, cancel_run
+from store import approvals, audit, runs
+from store.records import Approval, Run
+from store.transitions import OPEN_APPROVALS
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The run is stopped; `left` are its approvals that are not over: executing, or of unknown outcome."""
+
+    run: Run
+    left: tuple[Approval, ...]
+
+
+@dataclass(frozen=True)
+class NotStopped:
+    """Nothing was stopped; `ended` is the status of what had ended, `roles` are those that may stop it."""
+
+    why: Literal["no_such", "not_yours", "ended"]
+    run: Run | None = None
+    ended: str | None = None
+    roles: tuple[str, ...] = ()
+
+
+async def cancel_as(house: House, subject: str, person: Person) -> Stopped | NotStopped:
+    """Stop the run with this id, or the run of the approval with this id; committed on return.
+
+    The run's requester may, and whoever has a role that may decide one of its approvals; of a run that has
+    asked for none, whoever may decide anything.
+    """
+    approval = await approvals.read(house.db, subject)
+    run = await runs.read(house.db, approval.run_id if approval else subject)
+    if run is None:
+        return NotStopped("no_such")
+    asked = await approvals.of_run(house.db, run.id)
+    roles = _roles_that_may_stop(house, asked)
+    role = next((role for role in roles if role in person.roles), None)
+    if role is None and not same_person(person.actor(), run.requester):
+        await _record_refusal(house, run, person)
+        return NotStopped("not_yours", run, roles=roles)
+    if approval is not None and approval.status not in OPEN_APPROVALS:
+        return NotStopped("ended", run, approval.status.value)
+    try:
+        stopped = await cancel_run(house, run.id, person.actor(role))
+    except WrongStatus as error:
+        return NotStopped("ended", error.run, error.run.status.value)
+    left = [one for one in await approvals.of_run(house.db, run.id) if one.status in OPEN_APPROVALS]
+    return Stopped(stopped or run, tuple(left))
+
+
+def _roles_that_may_stop(house: House, asked: list[Approval]) -> tuple[str, ...]:
+    rules = [approval.rule for approval in asked] or list(house.policy.rules.values())
+    return tuple(dict.fromkeys(role for rule in rules for role in (*rule.approvers, *rule.escalate_to)))
+
+
+async def _record_refusal(house: House, run: Run, person: Person) -> None:
+    await audit.append(
+        house.db,
+        kind="click.refused",
+        actor=person.actor(),
+        run_id=run.id,
+        data={"verdict": "cancel", "why": "not_yours"},
+    )
