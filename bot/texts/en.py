@@ -174,7 +174,7 @@ ENGLISH = Texts(
         none_mine="Nothing waits for your approval.",
         none="Nothing waits for anybody.",
         row="{agent} · {tool} · {amount} · asked {age} ago · expires {when}",
-        row_unknown="{agent} · {tool} · {amount} · ⚠️ nobody knows whether it ran, since {age}",
+        row_unknown="{agent} · {tool} · {amount} · ⚠️ nobody knows whether it ran · asked {age} ago",
         more="… and {n} more",
         help=(
             "/approvals: what waits for your approval",

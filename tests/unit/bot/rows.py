@@ -123,3 +123,36 @@ def draft(**changes: Any) -> Draft:
     )
     made = Draft(DraftId("dr_1"), ApprovalId("ap_1"), 1, ANA, content, None)
     return replace(made, **changes)
+
+
+def unknown(**changes: Any) -> Approval:
+    """The same after an attempt whose answer was lost an hour ago."""
+    outcome = {
+        "kind": "unknown",
+        "text": "refund_payments broke off: TimeoutError",
+        "attempts": 1,
+        "key": "ap_1",
+        "first_attempt_at": (NOW - timedelta(hours=1)).isoformat(),
+        "retry_until": (NOW + timedelta(hours=23)).isoformat(),
+        "since": (NOW - timedelta(minutes=59)).isoformat(),
+    }
+    return approved(
+        "unknown",
+        attempted=True,
+        ended_at=None,
+        outcome=outcome | changes.pop("outcome", {}),
+        **changes,
+    )
+
+
+def settled(*, ran: bool, by: Actor = MARTA, **changes: Any) -> Approval:
+    """The same after a person said what became of it."""
+    said = {"settled_by": by.to_json(), "text": None, "done": None if ran else []}
+    outcome = {**unknown().outcome, **said, "kind": "executed" if ran else "failed", "late": False}
+    return approved("executed" if ran else "failed", **{"outcome": outcome, **changes})
+
+
+def tried_again(status: str = "approved", by: Actor = MARTA) -> Approval:
+    """The same after a person let it be tried again."""
+    said = {"kind": "tried_again", "tried_again_by": by.to_json(), "tried_again_at": NOW.isoformat()}
+    return approved(status, attempted=True, outcome={**unknown().outcome, **said})

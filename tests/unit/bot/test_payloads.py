@@ -17,6 +17,8 @@ from bot.payloads import (
     read_command,
     read_home_opened,
     read_message,
+    read_press,
+    read_settling,
     read_submission,
     state_values,
 )
@@ -135,6 +137,45 @@ def test_a_click_in_a_message_is_read() -> None:
     assert (click.response_url, click.trigger_id) == (RESPONSE_URL, "12.34.abc")
     assert (click.user_name, click.action_ts) == ("marta", "1795000100.123456")
     assert (click.view_id, click.is_ephemeral) == (None, False)
+
+
+def settling(action_id: str, value: str = "ap_1:2@3") -> dict[str, Any]:
+    body = clicked()
+    body["actions"][0] |= {"action_id": action_id, "value": value}
+    return body
+
+
+@pytest.mark.parametrize(
+    ("action_id", "said"),
+    [("outcome_ran", "ran"), ("outcome_did_not_run", "did_not_run"), ("outcome_try_again", "try_again")],
+)
+def test_a_press_that_settles_says_what_after_how_many_attempts(action_id: str, said: str) -> None:
+    pressed = read_settling(settling(action_id))
+    assert (pressed.said, pressed.attempts, pressed.target) == (said, 3, Target("ap_1", 2, attempts=3))
+    assert read_press(settling(action_id)) == pressed
+
+
+@pytest.mark.parametrize(
+    ("action_id", "value"),
+    [
+        ("outcome_ran", "ap_1:2"),
+        ("outcome_ran", "ap_1:2@0"),
+        ("outcome_ran", "ap_1:2@"),
+        ("outcome_ran", "ap_1:2@x"),
+        ("outcome_ran", "@1"),
+        ("outcome_dreamt", "ap_1:2@1"),
+        ("approval_approve", "ap_1:2@1"),
+    ],
+)
+def test_a_press_that_settles_nothing_is_refused(action_id: str, value: str) -> None:
+    with pytest.raises(UnknownPayload):
+        read_settling(settling(action_id, value))
+
+
+def test_a_press_that_decides_is_no_settlement() -> None:
+    assert read_press(clicked()) == read_click(clicked())
+    with pytest.raises(UnknownPayload):
+        read_click(settling("outcome_ran"))
 
 
 def test_a_click_in_an_ephemeral_message_has_no_message_object() -> None:

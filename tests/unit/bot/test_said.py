@@ -28,6 +28,8 @@ DATA: dict[str, dict[str, Any]] = {
     "approval_expired": {"approval_id": "ap_1"},
     "superseded_thrice": {"approval_id": "ap_1"},
     "unknown_outcome": {"approval_id": "ap_1"},
+    "outcome_reminder": {"approval_id": "ap_1", "number": 1},
+    "outcome_settled": {"approval_id": "ap_1"},
 }
 ROWS = {"ap_1": approval()}
 MOVED = {"moved": [{"kind": "precondition", "name": "failed payments", "was": 38, "is": 41}]}
