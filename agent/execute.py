@@ -126,10 +126,10 @@ class Execution:
         except UserCodeTimeout as error:
             if not error.started and self.attempts == 1:
                 return await self.failed(f"{error}, so nothing happened.", ())
-            return await self.broke_off(tool, f"{error}.{_counted(count)}")
+            return await self.broke_off(tool, _how_far(f"{error}.", count))
         except Exception as error:  # user code may raise anything: nobody knows what happened
             why = f"{tool.name} broke off: {type(error).__name__}: {error}"
-            return await self.broke_off(tool, f"{why}{_counted(count)}")
+            return await self.broke_off(tool, _how_far(why, count))
         if is_lazy(output):
             why = f"{tool.name} returned a {type(output).__name__}, whose work is done only when it is read."
             return await self.broke_off(tool, why)
@@ -258,12 +258,12 @@ class Execution:
         return round(time.monotonic() - self.started, 3)
 
 
-def _counted(count: Count) -> str:
-    """How far the tool said that it was, for whoever has to look."""
+def _how_far(why: str, count: Count) -> str:
+    """Why it broke off, with how far the tool said that it was, for whoever has to look."""
     if count.said is None:
-        return ""
+        return why
     done, total = count.said
-    return f" It had counted {done}{'' if total is None else f' of {total}'} by then."
+    return f"{why.rstrip('.')}. It had counted {done}{'' if total is None else f' of {total}'} by then."
 
 
 async def mark_unknown(house: House, claimed: ClaimedCall, why: str, *, lapsed: bool = False) -> bool:

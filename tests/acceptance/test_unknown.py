@@ -13,6 +13,7 @@ from tests.acceptance.commands import answered
 from tests.acceptance.scripts import LOOK, ask_for_refunds, refund
 from tests.acceptance.stage import APPROVALS, SUPPORT, Stage, eventually, staged
 from tests.acceptance.test_clicks import unreachable
+from tests.acceptance.test_invariants import hold_back_what_follows_an_answer
 from tests.acceptance.unrepeatable import NAME as UNREPEATABLE
 from tests.databases import Database
 from tests.integration.store.rows import shift_clock
@@ -115,6 +116,17 @@ async def test_whoever_may_not_decide_is_told_so(database: Database, monkeypatch
                 assert (answer.status, told[-1][:34]) == (200, "Only support_lead may decide this;")
         assert await settlements(stage) == []
         await stage.marta.click(card, "It ran")
+        await stage.said(asked, "I see.")
+
+
+async def test_a_settlement_is_committed_when_slack_has_its_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ask(), tools=UNREPEATABLE) as stage:
+        asked, card = await lost(stage)
+        hold_back_what_follows_an_answer(monkeypatch)
+        await stage.marta.click(card, "It ran")
+        assert await settlements(stage) == ["call.settled"]
         await stage.said(asked, "I see.")
 
 

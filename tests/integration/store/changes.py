@@ -22,6 +22,7 @@ from tests.integration.store.rows import (
     an_allowed_call,
     an_approved_one,
     an_attempted_call,
+    an_unknown_call,
     approve,
     asked,
     attempt,
@@ -38,6 +39,7 @@ from tests.integration.store.rows import (
     settle,
     shift_clock,
     take,
+    try_again,
     vote,
 )
 
@@ -144,6 +146,23 @@ async def _settle(db: Database, _: databases.Database) -> Step:
     return lambda: settle(db, claimed.call.id)
 
 
+async def _try_again(db: Database, _: databases.Database) -> Step:
+    claimed = await an_unknown_call(db)
+    return lambda: try_again(db, claimed.call.id)
+
+
+async def _remind(db: Database, _: databases.Database) -> Step:
+    await an_unknown_call(db)
+    return lambda: calls.remind(db, [0.0, 3600.0])
+
+
+async def _escalate_unknown(db: Database, _: databases.Database) -> Step:
+    claimed = await an_unknown_call(db)
+    approval = await approvals.of_call(db, claimed.call.id)
+    assert approval is not None
+    return lambda: approvals.escalate(db, approval, [(TEAM, "U0ANA")])
+
+
 async def _close_unknown(db: Database, database: databases.Database) -> Step:
     claimed = await an_attempted_call(db)
     await mark_unknown(db, claimed)
@@ -223,6 +242,9 @@ CHANGES: dict[str, tuple[list[str], Prepare]] = {
     "calls.mark_unknown": (["call.unknown"], _of_claim(mark_unknown)),
     "calls.mark_unknown allowed": (["call.unknown"], _of_claim(mark_unknown, an_unasked_attempt)),
     "calls.settle": (["call.settled"], _settle),
+    "calls.try_again": (["call.tried_again"], _try_again),
+    "calls.remind": (["approval.reminded"], _remind),
+    "approvals.escalate unknown": (["approval.escalated"], _escalate_unknown),
     "calls.close_unknown": (["call.unsettled"], _close_unknown),
     "calls.stop_released": (["calls.cancelled"], _stop_released),
 }

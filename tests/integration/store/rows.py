@@ -295,6 +295,20 @@ async def settle(db: Database, call_id: str, *, ran: bool = True) -> bool:
     return await calls.settle(db, call_id, ANA, ran=ran, result=TOLD, outcome={"kind": "executed"})
 
 
+async def try_again(db: Database, call_id: str, *, attempts: int = 1) -> bool:
+    return await calls.try_again(db, call_id, ANA, attempts=attempts)
+
+
+async def an_unknown_call(db: Database, *, allowed: bool = False) -> ClaimedCall:
+    """A call that was attempted once, of which nobody knows whether it ran."""
+    if allowed:
+        claimed = await a_claimed_allowed_call(db, attempted=True, repeatable=False)
+    else:
+        claimed = await an_attempted_call(db, repeatable=False)
+    assert await mark_unknown(db, claimed)
+    return claimed
+
+
 async def release(db: Database, claimed: ClaimedCall, *, seconds: float = 0, lapsed: bool = False) -> bool:
     return await calls.release(
         db, claimed.call.id, claimed.token, seconds=seconds, why="Again.", lapsed=lapsed

@@ -38,6 +38,7 @@ from tests.integration.store.rows import (
     release,
     settle,
     take,
+    try_again,
     vote,
 )
 
@@ -58,6 +59,7 @@ def sweeps(db: Database) -> list[Step]:
         lambda: runs.recover(db),
         lambda: approvals.give_up_repeats(db, "Too old."),
         lambda: calls.stop_released(db, CANCELLED),
+        lambda: calls.remind(db, [0.0]),
         lambda: claim_call(db),
         lambda: take(db),
     ]
@@ -86,6 +88,7 @@ def endings(db: Database, claimed: ClaimedCall) -> list[Step]:
         lambda: release(db, claimed, lapsed=True),
         lambda: mark_unknown(db, claimed),
         lambda: settle(db, claimed.call.id),
+        lambda: try_again(db, claimed.call.id),
         lambda: calls.close_unknown(db, claimed.call.id, CANCELLED),
         lambda: attempt(db, claimed),
         lambda: cancel(db, claimed.run.id),
