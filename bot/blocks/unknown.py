@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 
-from bot.blocks.bounded import Block, Message, actions, asks_first, button, message, section
+from bot.blocks.bounded import Block, Message, actions, asks_first, button, lines, message, section
 from bot.blocks.details import CardContext
 from bot.blocks.limits import LINE, MENTIONS, OUTCOME
 from bot.blocks.people import deciding_roles, moment, roles
@@ -91,5 +91,5 @@ def reminder(approval: Approval, context: CardContext, *, again: bool) -> Messag
     if can_try_again(approval, context):
         how = fill(said.buttons_retry, when=moment(known.retry_until, context.texts))
     mentioned = joined(((User(user),) for user in context.deciders[:MENTIONS]), " ")
-    whole = joined([*([mentioned] if mentioned else []), asked, how])
-    return message(whole, [section(whole)])
+    names = [mentioned] if mentioned else []  # apart: the title stands where no markup is parsed
+    return message(joined([*names, asked, how]), [*map(section, names), lines([asked, how])])

@@ -238,3 +238,14 @@ def test_the_system_prompt_has_the_name_the_instructions_and_the_protocol() -> N
     assert prompt.endswith(results.PROTOCOL)
     assert "must not depend on each other" in results.PROTOCOL
     assert "\n\n\n" not in results.system_prompt("", "Refund helper")
+
+
+def test_a_late_settlement_is_one_text_always_the_same_that_names_the_call() -> None:
+    settled = results.settled_by_person("pay", MARTA, ran=False, executed_input=INPUT)
+    text = results.settled_late("toolu_1", settled)
+    assert text == results.settled_late("toolu_1", settled)
+    before, _, said = text.partition(": ")
+    assert before == "Meanwhile a person settled an earlier call whose outcome was unknown"
+    told = json.loads(said)
+    assert (told["toolUseId"], told["toolName"], told["executed"]) == ("toolu_1", "pay", False)
+    assert told["settledBy"] == settled.content["settledBy"]

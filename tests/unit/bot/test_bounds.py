@@ -16,6 +16,7 @@ from bot.blocks.modals import confirm_edit_view, reject_view
 from bot.blocks.notices import notice
 from bot.blocks.phrases import fill, mrkdwn, words
 from bot.blocks.target import Target
+from bot.blocks.unknown import reminder
 from bot.texts import texts
 from store.records import Actor, Approval, ApprovalId, Overlap, Veto, Vote
 from store.transitions import ApprovalStatus
@@ -74,6 +75,14 @@ def hostile_approval(value: str, status: str = "pending") -> Approval:
             "output": {value: value, "more": [value] * 50},
             "done": [value] * 500,
             "moved": [{"name": value, "was": value, "is": value}] * 30,
+            "attempts": 5,
+            "key": value,
+            "first_attempt_at": NOW.isoformat(),
+            "retry_until": "2099-01-01T00:00:00+00:00",
+            "since": NOW.isoformat(),
+            "tried_again_by": actor.to_json(),
+            "tried_again_at": NOW.isoformat(),
+            **({"settled_by": actor.to_json()} if status == "failed" else {}),
         },
     )
 
@@ -88,11 +97,12 @@ def hostile_context(value: str) -> CardContext:
         earlier_refusal=Veto("refund", ApprovalId("ap_0"), "rejected", actor, value),
         replaced=approval(),
         field_titles={value: value},
+        repeat="risky",
     )
 
 
 @pytest.mark.parametrize("value", EXTREMES)
-@pytest.mark.parametrize("status", ["pending", "superseded", "executed"])
+@pytest.mark.parametrize("status", ["pending", "superseded", "executed", "unknown", "failed"])
 def test_no_card_breaks_a_limit(value: str, status: str) -> None:
     row, context = hostile_approval(value, status), hostile_context(value)
     accepted(card(row, context, mention=True))
@@ -107,6 +117,10 @@ def test_no_window_list_or_notice_breaks_a_limit(value: str) -> None:
     accepted_view(confirm_edit_view(row, replace(draft(), content=row.shown), EN, note=True))
     accepted(approvals_list([row] * 40, 900, EN, mine=True))
     accepted(notice("run_completed", {"run_id": "r", "text": value * 20}, EN))
+    accepted(approvals_list([hostile_approval(value, "unknown")] * 40, 900, EN, mine=True))
+    accepted(reminder(hostile_approval(value, "unknown"), hostile_context(value), again=True))
+    settled = {"ap_1": hostile_approval(value, "failed")}
+    accepted(notice("outcome_settled", {"approval_id": "ap_1"}, EN, approvals=settled))
     accepted(notice("call_ran", {"call_id": "c", "tool": value, "text": value}, EN))
     accepted(notice("call_asked", {"approval_ids": ["ap_1"], "deferred": 2}, EN, approvals={"ap_1": row}))
 
@@ -119,6 +133,12 @@ def test_nothing_from_outside_stands_where_markup_is_parsed(status: ApprovalStat
             assert "evil" not in text
         for control in ("<!channel>", "<@U0ANA>", "<https://evil"):
             assert control not in message.text
+
+
+def test_the_title_in_a_reminder_stands_where_no_markup_is_parsed() -> None:
+    message = accepted(reminder(hostile_approval(HOSTILE, "unknown"), hostile_context(HOSTILE), again=False))
+    assert not [text for text in parsed_as_markup(list(message.blocks)) if "evil" in text]
+    assert "<!channel>" not in message.text and "<@U0MARTA>" in message.text
 
 
 @pytest.mark.parametrize("status", list(ApprovalStatus))

@@ -111,7 +111,8 @@ def test_a_card_that_is_tried_again_says_who_let_it(status: str) -> None:
 def test_a_reminder_names_those_who_are_asked_and_what_they_can_say() -> None:
     first = accepted(reminder(unknown(), SAFE, again=False))
     assert "<@U0MARTA> Nobody knows whether “Refund 38 payments · €4,120.00” ran: please look" in first.text
-    assert "It ran, It did not run, or until <!date^" in read(first)
+    assert "It ran, It did not run, or until <!date^" in first.text
+    assert "please look at what really happened" in read(first)
     later = accepted(reminder(unknown(outcome=LATE), SAFE, again=True))
     assert "Still nobody knows whether" in read(later) and "Try again" not in read(later)
 
