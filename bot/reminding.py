@@ -27,7 +27,7 @@ async def reminder_of(house: House, texts: Texts, claimed: Notice) -> tuple[Mess
 
     None: it need not be said any more.
     """
-    approval = await approvals.read(house.db, claimed.data["approval_id"])
+    approval = await approvals.read(house.db, claimed.data["approval_ids"][0])
     if approval is None or NobodyKnows.of(approval) is None:
         return None
     barred = approval.requester.user_id if approval.rule.four_eyes else None

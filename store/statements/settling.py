@@ -119,7 +119,7 @@ WITH due AS (
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT due.dedupe_key, due.conversation_id, 'outcome_reminder',
-         jsonb_build_object('approval_id', due.id, 'number', due.number)
+         jsonb_build_object('approval_ids', jsonb_build_array(due.id), 'number', due.number)
     FROM due WHERE NOT EXISTS (SELECT FROM notices o WHERE o.dedupe_key = due.dedupe_key)
    ORDER BY due.dedupe_key
   ON CONFLICT (dedupe_key) DO NOTHING RETURNING dedupe_key)

@@ -28,7 +28,7 @@ DATA: dict[str, dict[str, Any]] = {
     "approval_expired": {"approval_id": "ap_1"},
     "superseded_thrice": {"approval_id": "ap_1"},
     "unknown_outcome": {"approval_id": "ap_1"},
-    "outcome_reminder": {"approval_id": "ap_1", "number": 1},
+    "outcome_reminder": {"approval_ids": ["ap_1"], "number": 1},
     "outcome_settled": {"approval_id": "ap_1"},
 }
 ROWS = {"ap_1": approval()}
