@@ -8,7 +8,7 @@ import pytest
 from agent.scripted import Asked, call, expect_results, say, script, step
 from agent.tools.shop.provider import Fault
 from bot.sandbox import Message
-from store import approvals, audit
+from store import approvals, audit, notices
 from tests.acceptance.commands import answered
 from tests.acceptance.scripts import LOOK, ask_for_refunds, refund
 from tests.acceptance.stage import APPROVALS, SUPPORT, Stage, eventually, staged
@@ -156,9 +156,18 @@ async def test_people_are_asked_and_reminded_below_the_card_once_by_two_workers(
         again = await eventually(lambda: said_below(stage, card, 2))
         assert "Still nobody knows whether" in again[1]
         await stage.marta.click(card, "It ran")
-        await eventually(lambda: settlements(stage))
+        approval = await stage.approval()
+        await notices.add_to_conversation(  # as if it had waited for Slack meanwhile
+            stage.db,
+            dedupe_key="late",
+            conversation_id=approval.conversation_id,
+            kind="outcome_reminder",
+            data={"approval_ids": [approval.id], "number": 3},
+        )
         shift_clock(database, "5 hours")
         await stage.said(stage.sandbox.channel(SUPPORT).messages[0], "I see.")
+        late = "SELECT ts FROM notices WHERE dedupe_key = 'late' AND posted_at IS NOT NULL"
+        assert await eventually(lambda: stage.db.query(late)) == [{"ts": None}]
         assert len(below(stage, card)) == 2
 
 
