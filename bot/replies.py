@@ -12,6 +12,7 @@ from bot.blocks.bounded import Message, sentence
 from bot.blocks.card import title
 from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Link, Phrase, bold, fill, joined, words
+from bot.blocks.status import stopped_by
 from bot.blocks.values import number_text
 from bot.texts import Texts
 from store.errors import (
@@ -126,13 +127,21 @@ def _plain(texts: Texts) -> Mapping[RefusalKind, str]:
 def _closed(approval: Approval, kind: Literal["expired", "cancelled", "superseded"], texts: Texts) -> Phrase:
     match kind:
         case "cancelled":
-            return fill(texts.reply.cancelled)
+            return _cancelled(approval, texts)
         case "superseded":
             return fill(texts.reply.superseded)
         case "expired":
             undecided = approval.decided_at is None or approval.ended_at is None
             when = approval.expires_at if undecided else approval.ended_at
             return fill(texts.reply.expired, when=moment(when or approval.expires_at, texts))
+
+
+def _cancelled(approval: Approval, texts: Texts) -> Phrase:
+    by = stopped_by(approval)
+    if by is None:
+        return fill(texts.reply.cancelled)
+    when = moment(approval.ended_at or approval.now, texts)
+    return fill(texts.reply.cancelled_by, who=who(by, texts), when=when)
 
 
 def _decided(approval: Approval, texts: Texts, user_id: str) -> Phrase:

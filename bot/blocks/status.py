@@ -105,10 +105,23 @@ def _given_up(approval: Approval, texts: Texts) -> list[Phrase]:
         when = moment(approval.decided_at or approval.now, texts)
         return [fill(texts.outcome.rejected, who=by, when=when), *_reason(approval, texts.outcome.reason)]
     if approval.status == ApprovalStatus.CANCELLED:
-        return [fill(texts.outcome.cancelled, when=when), *_approved(approval, texts)]
+        return [_cancelled(approval, texts, when), *_approved(approval, texts)]
     if approval.decided_at is None:
         return [fill(texts.outcome.expired, when=moment(approval.expires_at, texts))]
     return [fill(texts.outcome.expired_approved, when=when), *_approved(approval, texts)]
+
+
+def _cancelled(approval: Approval, texts: Texts, when: Phrase) -> Phrase:
+    by = stopped_by(approval)
+    if by is None:
+        return fill(texts.outcome.cancelled, when=when)
+    return fill(texts.outcome.cancelled_by, when=when, who=who(by, texts))
+
+
+def stopped_by(approval: Approval) -> Actor | None:
+    """Who stopped the run of a cancelled approval; None: that is not known."""
+    by = _outcome(approval, "by")
+    return None if by is None or by["kind"] == "system" else Actor.from_json(by)
 
 
 def _superseded(approval: Approval, texts: Texts, replaced_by: str | None) -> list[Phrase]:

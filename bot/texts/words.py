@@ -119,6 +119,7 @@ class OutcomeWords:
     expired: str
     expired_approved: str
     cancelled: str
+    cancelled_by: str
     superseded: str
     superseded_unsaid: str
     unknown: str
@@ -282,6 +283,7 @@ class ReplyWords:
     already_voted_missing: Plural
     expired: str
     cancelled: str
+    cancelled_by: str
     superseded: str
     draft_outdated: str
     draft_unknown: str

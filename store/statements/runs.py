@@ -263,8 +263,9 @@ approval AS (
   UPDATE approvals a SET status = CASE WHEN held.id IS NULL THEN a.status
                                        WHEN a.attempted THEN 'unknown' ELSE 'cancelled' END,
          version = a.version + 1, ended_at = CASE WHEN a.attempted THEN NULL ELSE house_now() END,
-         outcome = CASE WHEN a.attempted AND held.id IS NOT NULL
-                        THEN {nobody_knows("held", "%(stopped)s::text")} ELSE a.outcome END
+         outcome = CASE WHEN held.id IS NULL THEN a.outcome
+                        WHEN a.attempted THEN {nobody_knows("held", "%(stopped)s::text")}
+                        ELSE jsonb_build_object('kind', 'cancelled', 'text', NULL, 'by', %(actor)s::jsonb) END
     FROM run, locked LEFT JOIN held ON held.id = locked.call_id
    WHERE a.id = locked.id RETURNING a.id, a.version),
 {CARDS_FOLLOW},

@@ -27,16 +27,17 @@ async def test_the_requester_and_an_approver_stop_a_run_by_its_id_or_its_approva
         asked = await stage.ask()
         card = await stage.card("38 payments")
         old, approval = card.snapshot(), await stage.approval()
+        who = "Leo" if user == "U0LEO" else "Marta (support_lead)"
         subject = approval.id if named == "approval" else approval.run_id
         said = await answer(stage, user, f"cancel {subject}")
         assert said == "Stopped: what waited of “please refund the failed payments” does not run any more."
-        assert "Cancelled" in await stage.shows(card, "the run was stopped")
+        assert "Cancelled" in await stage.shows(card, f"the run was stopped by {who}")
         assert stage.marta.buttons(card.ts) == []
         await stage.said(asked, "This run was stopped.")
         assert (await stage.run()).status is RunStatus.CANCELLED
         told = len(stage.marta.ephemerals)
         await stage.marta.click(old, "Approve")
-        assert "The run was stopped" in (await stage.told(stage.marta, told + 1))[-1]
+        assert f"The run was stopped by {who}" in (await stage.told(stage.marta, told + 1))[-1]
         assert await answer(stage, user, f"cancel {subject}") == (
             "This has ended already (cancelled), so there is nothing to stop."
         )

@@ -220,6 +220,16 @@ def test_why_nothing_was_stopped_is_said(refused: NotStopped, words: str) -> Non
     assert "/approvals cancel ID" in read(accepted(replies.stop_which(EN)))
 
 
+def test_a_cancelled_card_and_whoever_presses_it_read_who_stopped_the_run() -> None:
+    stopped = {"kind": "cancelled", "text": None, "by": LEO.to_json()}
+    row = approval("cancelled", outcome=stopped, ended_at=NOW)
+    assert "the run was stopped by Leo." in read(accepted(card(row, SAFE)))
+    told = read(accepted(replies.refused(Refused("cancelled", row), EN, user_id="U0MARTA")))
+    assert told.startswith("The run was stopped by Leo ") and "nothing ran" in told
+    by_itself = approval("cancelled", outcome={**stopped, "by": Actor("system").to_json()}, ended_at=NOW)
+    assert "the run was stopped." in read(card(by_itself, SAFE))
+
+
 # --- the command line ---
 
 
