@@ -66,10 +66,11 @@ def list_approvals(
         rows,
         "There are no approvals yet." if everything else "Nothing waits; --all shows what has ended.",
     )
-    return _print_unknown(found)
+    return print_unknown(found)
 
 
-def _print_unknown(found: list[Approval]) -> None:
+def print_unknown(found: list[Approval]) -> None:
+    """Print a line for each approval of which nobody knows whether its call ran."""
     for approval in found:
         if NobodyKnows.of(approval) is not None:
             show = f"`vistobueno approvals show {approval.id}`"

@@ -8,7 +8,7 @@ import typer
 from agent.start import WrongStatus, cancel_run, retry_run
 from bot.app import build_house
 from bot.blocks.card import title
-from bot.commands.approvals import what_to_do
+from bot.commands.approvals import print_unknown, what_to_do
 from bot.commands.output import (
     LOOKING,
     CommandFailed,
@@ -27,7 +27,7 @@ from bot.databases import existing
 from store import approvals, calls, runs
 from store.engine import Database
 from store.records import Actor, Approval, Call, NobodyKnows, Run
-from store.transitions import OPEN_APPROVALS
+from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
 RunIdArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The run's id, as `runs list --all` shows it, like run_3f9c…")
@@ -90,8 +90,12 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
 
 def cancel(run_id: RunIdArgument) -> None:
     """Stop a run: what waits is cancelled; what is being executed is let finish."""
-    run = complete(_stop(run_id))
+    run, asked = complete(_stop(run_id))
     typer.echo(f"{run.id} is {run.status.value}")
+    for approval in asked:
+        if approval.status is ApprovalStatus.EXECUTING:
+            print_line(f"{approval.id} is running: it is let finish, and its card says how it ended.")
+    print_unknown(asked)
 
 
 def retry(run_id: RunIdArgument) -> None:
@@ -112,11 +116,12 @@ async def _shown(run_id: str) -> tuple[Run, list[Call], list[Approval], list[dic
         return run, await calls.of_run(db, run_id), asked, await _waits(db, run, asked)
 
 
-async def _stop(run_id: str) -> Run:
+async def _stop(run_id: str) -> tuple[Run, list[Approval]]:
     settings = read_settings(quiet=True)
     async with existing(settings) as db, build_house(settings, db.url) as house:
         try:
-            return _there(await cancel_run(house, run_id, OPERATOR), run_id)
+            run = _there(await cancel_run(house, run_id, OPERATOR), run_id)
+            return run, await approvals.of_run(db, run_id)
         except WrongStatus as error:
             raise CommandFailed(
                 f"{run_id} has ended already ({error.run.status.value}): "

@@ -249,6 +249,10 @@ async def test_the_lists_and_the_command_line_say_what_is_unknown_and_what_to_do
         assert "Nobody knows whether it ran: refund_payments broke off" in shown
         assert f"under the key {approval.id}." in shown
         assert "then say it on its card in Slack: It ran, It did not run, and until" in shown
+    assert (await said("runs", "cancel", approval.run_id)).splitlines() == [
+        f"{approval.run_id} is cancelled",
+        f"Nobody knows whether {approval.id} ran: `vistobueno approvals show {approval.id}` says what to do.",
+    ]
 
 
 async def settlements(stage: Stage) -> list[str]:
