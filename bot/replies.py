@@ -215,6 +215,11 @@ def not_stopped(refused: NotStopped, subject: str, texts: Texts) -> Message:
     return sentence(fill(reply.stop_not_yours, requester=by, roles=roles(refused.roles)))
 
 
+def no_such_approval(approval_id: str, texts: Texts) -> Message:
+    """The command to show an approval that is not there, or not for this person's eyes."""
+    return sentence(fill(texts.reply.no_such_approval, id=words(approval_id, limits.NAME)))
+
+
 def stop_which(texts: Texts) -> Message:
     """The command to stop something, without an id."""
     return sentence(fill(texts.reply.stop_which))

@@ -86,18 +86,31 @@ async def count_waiting_for(db: Database, *, team_id: str, user_id: str, roles: 
     return int(row["n"]) if row else 0
 
 
-async def waiting_all(db: Database, *, limit: int, offset: int = 0) -> list[Approval]:
-    """All that wait for somebody to decide them, or to say whether they ran, the oldest first."""
+_WAITING = "a.status IN ('pending', 'unknown')"
+_REQUESTED = "AND a.requester_team = %s AND a.requester_user = %s"
+
+
+async def waiting_all(
+    db: Database, *, requester: Actor | None = None, limit: int, offset: int = 0
+) -> list[Approval]:
+    """All that wait for somebody to decide them, or to say whether they ran, the oldest first.
+
+    With `requester` those that this person asked for.
+    """
+    who = [] if requester is None else [requester.team_id, requester.user_id]
     found = await db.query(
-        f"{_SELECT} WHERE a.status IN ('pending', 'unknown') {_OLDEST_FIRST} LIMIT %s OFFSET %s",
-        [limit, offset],
+        f"{_SELECT} WHERE {_WAITING} {_REQUESTED if who else ''} {_OLDEST_FIRST} LIMIT %s OFFSET %s",
+        [*who, limit, offset],
     )
     return [rows.approval(row) for row in found]
 
 
-async def count_waiting(db: Database) -> int:
-    """How many wait for somebody to decide them, or to say whether they ran."""
-    row = await db.one("SELECT count(*) AS n FROM approvals WHERE status IN ('pending', 'unknown')")
+async def count_waiting(db: Database, *, requester: Actor | None = None) -> int:
+    """How many `waiting_all` would give without a limit."""
+    who = [] if requester is None else [requester.team_id, requester.user_id]
+    row = await db.one(
+        f"SELECT count(*) AS n FROM approvals a WHERE {_WAITING} {_REQUESTED if who else ''}", who
+    )
     return int(row["n"]) if row else 0
 
 

@@ -17,7 +17,6 @@ from store.records import Approval, ApprovalId
 
 COMMAND = "/approvals"
 SHOWN = 10
-LOOKED_AT = 200  # of what waits, the oldest
 
 
 def register(app: AsyncApp, bot: Bot) -> None:
@@ -66,12 +65,10 @@ async def _mine(bot: Bot, person: Person) -> Message:
 
 async def _all(bot: Bot, person: Person) -> Message:
     """Everything that waits, for people whom the policy names; others see what they asked for."""
-    if person.roles:
-        found = await approvals.waiting_all(bot.clicks.db, limit=SHOWN)
-        return await _listed(bot, found, await approvals.count_waiting(bot.clicks.db), mine=False)
-    waiting = await approvals.waiting_all(bot.clicks.db, limit=LOOKED_AT)
-    asked = [approval for approval in waiting if _may_see(person, approval)]
-    return await _listed(bot, asked[:SHOWN], len(asked), mine=False)
+    requester = None if person.roles else person.actor()
+    found = await approvals.waiting_all(bot.clicks.db, requester=requester, limit=SHOWN)
+    total = await approvals.count_waiting(bot.clicks.db, requester=requester)
+    return await _listed(bot, found, total, mine=False)
 
 
 async def _listed(bot: Bot, found: list[Approval], total: int, *, mine: bool) -> Message:
@@ -80,9 +77,12 @@ async def _listed(bot: Bot, found: list[Approval], total: int, *, mine: bool) ->
 
 
 async def _one(bot: Bot, person: Person, approval_id: str) -> Message:
-    approval = await approvals.read(bot.clicks.db, ApprovalId(approval_id.strip()))
+    approval_id = approval_id.strip()
+    if not approval_id:
+        return help_message(bot.texts, "show")
+    approval = await approvals.read(bot.clicks.db, ApprovalId(approval_id))
     if approval is None or not _may_see(person, approval):
-        return help_message(bot.texts, f"show {approval_id}".strip())
+        return replies.no_such_approval(approval_id, bot.texts)
     return await bot.publisher.card_of(approval)
 
 

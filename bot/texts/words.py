@@ -316,6 +316,7 @@ class ReplyWords:
     stopped: str
     stopped_but_executing: str
     stopped_but_unknown: str
+    no_such_approval: str
     stop_which: str
     stop_no_such: str
     stop_not_yours: str

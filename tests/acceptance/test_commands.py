@@ -26,7 +26,9 @@ async def test_somebody_without_a_role_sees_in_all_only_what_they_asked_for(
         nora = stage.sandbox.add_person("U0NORA", "Nora")
         for person in (stage.leo, nora):
             await person.slash("/approvals", "all")
-        assert "Refund 38 payments" in (await stage.told(stage.leo))[0]
+        told = (await stage.told(stage.leo))[0]
+        assert "Refund 38 payments" in told
+        assert "1 approval waits for somebody." in told
         assert "Refund 38 payments" not in (await stage.told(nora))[0]
 
 
@@ -44,7 +46,13 @@ async def test_show_is_a_card_that_can_be_decided(
 
 
 @pytest.mark.parametrize(
-    ("typed", "words"), [("help", "/approvals"), ("dance", "dance"), ("show payload", "show")]
+    ("typed", "words"),
+    [
+        ("help", "/approvals all"),
+        ("dance", "I do not know “dance”"),
+        ("show", "I do not know “show”"),
+        ("show payload", "There is no approval “payload” that you may see."),
+    ],
 )
 async def test_help_and_what_is_not_understood_are_answered(
     database: Database, monkeypatch: pytest.MonkeyPatch, typed: str, words: str
