@@ -13,7 +13,7 @@ WORKERS ?= 2
 UV ?= uv
 COMPILE := $(UV) pip compile --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command "make lock" --quiet --upgrade
-WITH_PROJECT := pyproject.toml --extra embedded
+WITH_PROJECT := pyproject.toml --extra embedded --extra stripe
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
