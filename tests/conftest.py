@@ -71,10 +71,12 @@ async def server_folder() -> AsyncIterator[Path]:
 
 
 def pytest_configure() -> None:
-    """Let commands under test hear Ctrl-C and a closed terminal.
+    """Let no test reach a real Stripe; let commands under test hear Ctrl-C and a closed terminal.
 
     A background job of a shell is deaf to the one, what `nohup` begins to the other, and both pass that on.
     """
+    for variable in ("STRIPE_API_KEY", "STRIPE_API_BASE", "SHOP_PROVIDER_HONOURS_KEYS"):
+        os.environ.pop(variable, None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:

@@ -75,7 +75,8 @@ async def _start_sandbox(port: int) -> Sandbox:
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:
     app = sandbox.workspace.app
     environ = {**os.environ, "LOG_LEVEL": os.environ.get("LOG_LEVEL", "ERROR")}
-    environ.pop("SLACK_APP_TOKEN", None)
+    for variable in ("SLACK_APP_TOKEN", "STRIPE_API_KEY", "SHOP_PROVIDER_HONOURS_KEYS"):
+        environ.pop(variable, None)  # its Slack and its provider are its own: nobody's money moves
     return environ | {
         "DATABASE_URL": urls.app,
         "DATABASE_OWNER_URL": urls.owner,

@@ -43,6 +43,9 @@ VARIABLES = [
     "VISTOBUENO_POLICY",
     "VISTOBUENO_TOOLS",
     "VISTOBUENO_LOCALE",
+    "STRIPE_API_KEY",
+    "STRIPE_API_BASE",
+    "SHOP_PROVIDER_HONOURS_KEYS",
     "PORT",
     "LOG_LEVEL",
 ]
@@ -154,12 +157,15 @@ def test_the_lock_of_the_browsers_tests_has_what_is_declared_and_the_versions_of
     assert {name: browser[name] for name in shared} == {name: development[name] for name in shared}
 
 
-def test_the_lock_of_npm_has_one_package_with_its_hash_and_names_no_registry() -> None:
-    folder = "tests/browser/outside"
-    wanted = json.loads(read(f"{folder}/package.json"))["optionalDependencies"]
+@pytest.mark.parametrize("folder", ["tests/browser/outside", "tests/standins/stripe"])
+def test_a_lock_of_npm_has_the_one_package_with_all_it_needs_by_their_hashes_and_names_no_registry(
+    folder: str,
+) -> None:
+    declared = json.loads(read(f"{folder}/package.json"))
+    [(name, version)] = (declared.get("dependencies") or declared["optionalDependencies"]).items()
     packages = json.loads(read(f"{folder}/package-lock.json"))["packages"]
-    there = {path.removeprefix("node_modules/"): package for path, package in packages.items() if path}
-    assert {name: package["version"] for name, package in there.items()} == wanted
+    there = {path: package for path, package in packages.items() if path}
+    assert there[f"node_modules/{name}"]["version"] == version
     assert all(package["integrity"].startswith("sha512-") for package in there.values())
     assert not any("resolved" in package for package in there.values())
 
@@ -169,7 +175,8 @@ def test_the_lock_of_npm_has_one_package_with_its_hash_and_names_no_registry() -
 )
 def test_the_locks_have_everything_that_the_project_declares(lock: str, groups: list[str]) -> None:
     declared = tomllib.loads(read("pyproject.toml"))
-    wanted = declared["project"]["dependencies"] + declared["project"]["optional-dependencies"]["embedded"]
+    extras = declared["project"]["optional-dependencies"].values()
+    wanted = declared["project"]["dependencies"] + list(itertools.chain(*extras))
     for group in groups:
         wanted += [entry for entry in declared["dependency-groups"][group] if isinstance(entry, str)]
     names = {re.split(r"[\[<>=~! ]", entry)[0].lower() for entry in wanted}

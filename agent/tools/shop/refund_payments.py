@@ -1,18 +1,24 @@
 """Refund failed payments, the whole batch in one call."""
 
-import os
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
-from aiohttp import ClientSession, ClientTimeout
 from psycopg.rows import DictRow
 from pydantic import BaseModel, Field, field_validator
 
 from agent.tool import Context, Facts, Money, Preview, Risk, Tool, ToolError, ask_when, forbid_when
 from agent.tools.shop.database import Shop, open_shop
+from agent.tools.shop.payment_client import (
+    Misplaced,
+    PaymentClient,
+    RefundedBefore,
+    Refused,
+    Wanted,
+    check_refundable,
+    honours_keys,
+    open_client,
+)
 from agent.tools.shop.words import counted
-
-REQUEST_SECONDS = 10
 
 
 class RefundPayments(BaseModel):
@@ -38,11 +44,11 @@ async def measure(input: RefundPayments, ctx: Context) -> Facts:
     if unknown:
         raise ToolError(f"there are no payments {', '.join(sorted(unknown))}; search for them again")
     failed = [row for row in rows if row["status"] == "failed"]
-    total = Money("0", "EUR")
-    for row in failed:
-        total += Money(row["amount"], row["currency"])
     settled = sorted(row["id"] for row in rows if row["status"] != "failed")
-    return Facts(len(failed), total, [row["id"] for row in failed], not_refundable=settled)
+    provider = check_refundable(failed)
+    # what was approved for test mode must not run in live mode
+    more = {} if provider is None else {"provider": provider}
+    return Facts(len(failed), _total(failed), [row["id"] for row in failed], not_refundable=settled, **more)
 
 
 async def show(input: RefundPayments, facts: Facts, ctx: Context) -> Preview:
@@ -53,12 +59,14 @@ async def show(input: RefundPayments, facts: Facts, ctx: Context) -> Preview:
         raise ToolError("none of these payments can be refunded; search for them again")
     customers = len({row["customer_id"] for row in rows})
     days = sorted(row["charged_at"].date() for row in rows)
+    provider = facts.more.get("provider")
     return Preview(
         title=f"Refund {counted(facts.count, 'payment')} · {facts.amount.text() if facts.amount else '?'}",
         impact=[
             f"to the cards of {counted(customers, 'customer')}",
             f"charged from {days[0]} to {days[-1]}",
             f"the provider is told: {input.reason}",
+            *([f"through {provider}"] if provider else []),
         ],
         columns=["Payment", "Customer", "Amount", "Charged"],
         sample=[
@@ -76,28 +84,68 @@ async def failed_now(input: RefundPayments, ctx: Context) -> dict[str, int]:
 
 
 async def refund(input: RefundPayments, ctx: Context) -> dict[str, Any]:
-    """Ask the provider for each refund under its own key, marking each as soon as it is granted."""
-    provider = os.environ.get("SHOP_PROVIDER_URL")
-    if not provider:
-        raise ToolError("SHOP_PROVIDER_URL is not set; set it to the refund provider's address")
-    done: list[str] = []
-    total = Money("0", "EUR")
-    async with open_shop() as shop, ClientSession(timeout=ClientTimeout(total=REQUEST_SECONDS)) as http:
-        rows = await _still_refundable(shop, input.payment_ids, ctx.idempotency_key)
+    """Ask the provider for each refund under its own key, marking each as soon as it is granted.
+
+    A repeat leaves alone what is marked with this key, and asks for the rest in the same order: so the one
+    whose answer was lost comes first.
+    """
+    batch = _Batch(input.reason, ctx)
+    async with open_shop() as shop, open_client() as provider:
+        rows = await _payments(shop, input.payment_ids)
+        if ctx.attempt <= 1:
+            _check_refundable(rows, ctx.idempotency_key)
         for row in rows:
-            await _refund_one(http, provider, row, ctx.idempotency_key, input.reason, done)
-            await _mark_refunded(shop, row["id"], ctx.idempotency_key)
-            done.append(row["id"])
-            ctx.progress(len(done), len(rows))
-            total += Money(row["amount"], row["currency"])
-    ctx.log.info("refunded", payments=len(done), total=str(total))
-    return {"refunded": len(done), "total": total.to_json(), "payment_ids": done}
+            if row["refund_key"] != ctx.idempotency_key:
+                await batch.refund(shop, provider, row)
+            batch.done.append(row["id"])
+            ctx.progress(len(batch.done), len(rows))
+    ctx.log.info("refunded", payments=len(batch.done), total=str(_total(rows)))
+    on_the_way = {"pending": batch.pending} if batch.pending else {}
+    return {
+        "refunded": len(batch.done),
+        "total": _total(rows).to_json(),
+        "payment_ids": batch.done,
+        **on_the_way,
+    }
+
+
+class _Batch:
+    """The refunds of one call: what is done so far, and how many of those the provider has not paid yet."""
+
+    def __init__(self, reason: str, ctx: Context) -> None:
+        self.done: list[str] = []
+        self.pending = 0
+        self._reason = reason
+        self._key = ctx.idempotency_key
+        self._again = ctx.attempt > 1
+
+    async def refund(self, shop: Shop, provider: PaymentClient, row: DictRow) -> None:
+        """Refund one payment and mark it; ToolError, with what was done before, if that is not possible."""
+        if row["status"] != "failed":
+            raise ToolError(f"{row['id']} can no longer be refunded", done=self.done)
+        try:
+            made = await provider.refund(self._wanted(row), again=self._again)
+        except RefundedBefore as error:
+            # or every later batch would stop at it
+            await _mark_refunded(shop, row["id"], None, None)
+            raise ToolError(str(error), done=self.done) from error
+        except Refused as error:
+            raise ToolError(str(error), done=self.done) from error
+        except Misplaced as error:
+            await _mark_refunded(shop, row["id"], self._key, error.made.id)
+            raise ToolError(str(error), done=[*self.done, row["id"]]) from error
+        await _mark_refunded(shop, row["id"], self._key, made.id)
+        self.pending += made.pending
+
+    def _wanted(self, row: DictRow) -> Wanted:
+        amount = Money(row["amount"], row["currency"])
+        return Wanted(row["id"], row["charged_as"], amount, self._reason, f"{self._key}:{row['id']}")
 
 
 async def _payments(shop: Shop, payment_ids: list[str]) -> list[DictRow]:
     found = await shop.execute(
-        """SELECT p.id, p.status, p.amount, p.currency, p.charged_at, p.customer_id, p.refund_key,
-                  coalesce(c.name, '(deleted)') AS customer
+        """SELECT p.id, p.status, p.amount, p.currency, p.charged_at, p.customer_id, p.charged_as,
+                  p.refund_key, coalesce(c.name, '(deleted)') AS customer
              FROM shop.payments p LEFT JOIN shop.customers c ON c.id = p.customer_id
             WHERE p.id = ANY(%s) ORDER BY p.charged_at, p.id""",
         [payment_ids],
@@ -105,35 +153,25 @@ async def _payments(shop: Shop, payment_ids: list[str]) -> list[DictRow]:
     return await found.fetchall()
 
 
-async def _still_refundable(shop: Shop, payment_ids: list[str], key: str) -> list[DictRow]:
-    """Give the rows to refund, with those of an earlier attempt with this key: the provider knows them."""
-    rows = await _payments(shop, payment_ids)
-    ours = [row["id"] for row in rows if row["refund_key"] == key]
-    able = [row for row in rows if row["status"] == "failed" or row["refund_key"] == key]
-    if len(able) < len(payment_ids):
-        gone = sorted(set(payment_ids) - {row["id"] for row in able})
-        raise ToolError(f"{', '.join(gone)} can no longer be refunded", done=ours)
-    return able
+def _total(rows: Sequence[DictRow]) -> Money:
+    total = Money("0", "EUR")
+    for row in rows:
+        total += Money(row["amount"], row["currency"])
+    return total
 
 
-async def _refund_one(
-    http: ClientSession, provider: str, row: DictRow, key: str, reason: str, done: list[str]
-) -> None:
-    amount: Decimal = row["amount"]
-    body = {"payment_id": row["id"], "amount": str(amount), "currency": row["currency"], "reason": reason}
-    headers = {"Idempotency-Key": f"{key}:{row['id']}"}
-    async with http.post(f"{provider}/refunds", json=body, headers=headers) as answer:
-        if 400 <= answer.status < 500:
-            said = (await answer.json())["error"]
-            raise ToolError(f"the provider refused to refund {row['id']}: {said}", done=done)
-        # anything else that is no success may have refunded: raised as it is, nobody knows
-        answer.raise_for_status()
+def _check_refundable(rows: Sequence[DictRow], key: str) -> None:
+    """Raise ToolError, before anything is asked for, if one of the payments is refunded or gone."""
+    gone = sorted(row["id"] for row in rows if row["status"] != "failed" and row["refund_key"] != key)
+    if gone:
+        raise ToolError(f"{', '.join(gone)} can no longer be refunded")
 
 
-async def _mark_refunded(shop: Shop, payment_id: str, key: str) -> None:
+async def _mark_refunded(shop: Shop, payment_id: str, key: str | None, refund_id: str | None) -> None:
     await shop.execute(
-        "UPDATE shop.payments SET status = 'refunded', refund_key = %s WHERE id = %s AND status = 'failed'",
-        [key, payment_id],
+        """UPDATE shop.payments SET status = 'refunded', refund_key = %s, refund_id = %s
+            WHERE id = %s AND status = 'failed'""",
+        [key, refund_id, payment_id],
     )
 
 
@@ -153,8 +191,8 @@ refund_payments = Tool(
     preview=show,
     precondition=failed_now,
     execute=refund,
-    repeatable=True,
-    timeout="60s",
+    repeatable=honours_keys(),
+    timeout="10m",  # 500 refunds, one after the other
     personal=frozenset({"Customer"}),
     followup="send_email",
     reasons=("Wrong amount", "Needs a closer look first", "The customer was helped another way"),

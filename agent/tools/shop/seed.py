@@ -57,7 +57,9 @@ CREATE TABLE shop.payments (
     currency text NOT NULL DEFAULT 'EUR' CHECK (currency = 'EUR'),
     status text NOT NULL CHECK (status IN ('paid', 'failed', 'refunded')),
     charged_at timestamptz NOT NULL,
-    refund_key text
+    charged_as text UNIQUE, -- what Stripe calls it: a charge (ch_…) or a payment intent (pi_…)
+    refund_key text, -- of the call that refunded it
+    refund_id text -- the provider's
 );
 CREATE INDEX ON shop.payments (customer_id);
 CREATE TABLE shop.reports (
