@@ -57,6 +57,7 @@ Show: TypeAlias = Callable[[Any, Facts, "Context"], "Preview | Awaitable[Preview
 Check: TypeAlias = Callable[[Any, "Context"], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 Execute: TypeAlias = Callable[[Any, "Context"], Any]
 Undo: TypeAlias = Callable[[Any, Any, "Context"], Any]
+Needs: TypeAlias = Callable[[], "str | None | Awaitable[str | None]"]
 
 
 class Risk(StrEnum):
@@ -136,7 +137,9 @@ class Tool:
     `effect` names the kind of change (by default the tool's name), `personal` the columns and fields that
     hold personal data, `doing` what people read while it executes ("Refunding payments"), `followup` a tool
     that stays allowed after a refusal of this one, `reasons` usual reasons to reject, and `version` changes
-    when the meaning of the input does but its schema does not.
+    when the meaning of the input does but its schema does not. `check` takes nothing and tells
+    `vistobueno doctor` that what the tool needs is there, in a clause ("the mail server answers"); None: there
+    is nothing to tell; ToolError says what is missing and what to do.
     """
 
     name: str
@@ -156,6 +159,7 @@ class Tool:
     followup: str | None = None
     reasons: tuple[str, ...] = ()
     doing: str = ""
+    check: Needs | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -164,6 +168,7 @@ class Tool:
         object.__setattr__(self, "reasons", tuple(self.reasons))
         _check_input(self)
         _check_functions(self)
+        _check_check(self)
         _check_risk(self)
         _check_policies(self)
         _seconds(self)
@@ -236,6 +241,11 @@ def _check_functions(tool: Tool) -> None:
 def _is_generator(function: Callable[..., object]) -> bool:
     called = (function, getattr(function, "__call__", None))  # noqa: B004  an object may have it
     return any(map(inspect.isgeneratorfunction, called)) or any(map(inspect.isasyncgenfunction, called))
+
+
+def _check_check(tool: Tool) -> None:
+    if tool.check is not None and not (callable(tool.check) and _takes(tool.check, 0)):
+        raise TypeError(f"{tool.name}: check must be a function that takes nothing, not {tool.check!r}")
 
 
 def _takes(function: Callable[..., object], size: int) -> bool:

@@ -159,4 +159,14 @@ def _fields(approval: Approval) -> list[tuple[str, object]]:
         ("replaces", approval.replaces),
         ("replaced by", approval.replaced_by),
         ("outcome", (approval.outcome or {}).get("text")),
+        ("went through", _went_through(approval)),
     ]
+
+
+def _went_through(approval: Approval) -> str | None:
+    """Which of its items, where the tool itself said so."""
+    done = (approval.outcome or {}).get("done")
+    if done is None:
+        return None
+    count = f"{len(done)} of {len(approval.shown.items)}"
+    return f"{count}: {shorten(', '.join(done), 300)}" if done else count

@@ -80,12 +80,29 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
             for known in what_to_do(approval):
                 print_line(f"  {known}")
     rows = [
-        (call.turn, call.tool, call.status, call.attempts, shorten(json_line(call.input), 50))
+        (
+            call.turn,
+            call.tool,
+            call.status,
+            call.attempts,
+            _went_through(call, asked),
+            shorten(json_line(call.input), 50),
+        )
         for call in made
     ]
     return print_table(
-        ("turn", "tool", "status", "attempts", "input"), rows, "The agent has asked for nothing yet."
+        ("turn", "tool", "status", "attempts", "went through", "input"),
+        rows,
+        "The agent has asked for nothing yet.",
     )
+
+
+def _went_through(call: Call, asked: list[Approval]) -> str:
+    """How many of its items, where the tool itself said so: "20 of 38"."""
+    if call.done_items is None:
+        return ""
+    shown = next((len(approval.shown.items) for approval in asked if approval.call_id == call.id), 0)
+    return f"{len(call.done_items)} of {shown or len(call.items)}"
 
 
 def cancel(run_id: RunIdArgument) -> None:

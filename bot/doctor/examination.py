@@ -10,6 +10,7 @@ from bot.doctor.model import check_model
 from bot.doctor.program import check_program
 from bot.doctor.rules import check_rules
 from bot.doctor.slack import check_slack
+from bot.doctor.tool_checks import check_tools
 from bot.settings import Settings
 
 BEYOND_SETTINGS = (*database.CHECKS, "tools", "policy", "model", *slack.CHECKS)
@@ -27,6 +28,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
         check_configuration(settings),
         *await check_database(settings),
         *rules,
+        *await check_tools(settings),
         await check_model(settings, None if policy is None else policy.agent.model),
         *await check_slack(settings, policy),
     ]

@@ -7,16 +7,21 @@ A client makes one refund at a time, under a key, and says what became of it in 
     any other exception: nobody knows
 """
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from agent.tool import Money, ToolError
 from agent.tools.shop.minor_units import minor_units
+
+if TYPE_CHECKING:
+    from agent.tools.shop.stripe_client import StripeClient
 
 NOT_INSTALLED = (
     "STRIPE_API_KEY is set, but the package stripe is not installed; install it with pip install "
@@ -154,16 +159,23 @@ def check_refundable(rows: Sequence[Mapping[str, Any]]) -> str | None:
 async def open_client() -> AsyncIterator[PaymentClient]:
     """Connect to the provider for one batch; ToolError if the environment names none that can be used."""
     account = stripe_account()
-    if account is None:
-        from agent.tools.shop.local_client import LocalClient
-
-        async with LocalClient.opened(os.environ.get("SHOP_PROVIDER_URL")) as local:
-            yield local
+    if account is not None:
+        async with open_stripe(account) as client:
+            yield client
         return
+    from agent.tools.shop.local_client import LocalClient
+
+    async with LocalClient.opened(os.environ.get("SHOP_PROVIDER_URL")) as local:
+        yield local
+
+
+@asynccontextmanager
+async def open_stripe(account: StripeAccount) -> "AsyncIterator[StripeClient]":
+    """Connect to Stripe; ToolError without its library, which is large, and loaded only here."""
     try:
-        # only where it is needed: it is large, and an extra
-        from agent.tools.shop.stripe_client import StripeClient
+        module = await asyncio.to_thread(import_module, "agent.tools.shop.stripe_client")
     except ModuleNotFoundError as error:
         raise ToolError(NOT_INSTALLED) from error
-    async with StripeClient.opened(account) as client:
-        yield client
+    client: type[StripeClient] = module.StripeClient
+    async with client.opened(account) as opened:
+        yield opened

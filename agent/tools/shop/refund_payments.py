@@ -13,10 +13,13 @@ from agent.tools.shop.payment_client import (
     PaymentClient,
     RefundedBefore,
     Refused,
+    Unanswered,
     Wanted,
     check_refundable,
     honours_keys,
     open_client,
+    open_stripe,
+    stripe_account,
 )
 from agent.tools.shop.words import counted
 
@@ -142,6 +145,19 @@ class _Batch:
         return Wanted(row["id"], row["charged_as"], amount, self._reason, f"{self._key}:{row['id']}")
 
 
+async def provider_answers() -> str | None:
+    """Ask Stripe whether it takes the key, if there is one; the local provider is the demo's own."""
+    account = stripe_account()
+    if account is None:
+        return None
+    async with open_stripe(account) as client:
+        try:
+            await client.try_key()
+        except (Refused, Unanswered) as error:
+            raise ToolError(str(error)) from error
+    return f"Stripe takes the key, {account.mode} mode"
+
+
 async def _payments(shop: Shop, payment_ids: list[str]) -> list[DictRow]:
     found = await shop.execute(
         """SELECT p.id, p.status, p.amount, p.currency, p.charged_at, p.customer_id, p.charged_as,
@@ -197,4 +213,5 @@ refund_payments = Tool(
     followup="send_email",
     reasons=("Wrong amount", "Needs a closer look first", "The customer was helped another way"),
     doing="Refunding payments",
+    check=provider_answers,
 )

@@ -16,7 +16,7 @@ import psycopg
 from agent.tool import Money, ToolError
 from agent.tools.shop.database import Shop, open_shop
 from agent.tools.shop.minor_units import minor_units
-from agent.tools.shop.payment_client import NOT_INSTALLED, Refused, StripeAccount, stripe_account
+from agent.tools.shop.payment_client import Refused, StripeAccount, open_stripe, stripe_account
 from agent.tools.shop.seed import NotOurShop, create_shop
 
 CARD = "tok_visa"
@@ -30,12 +30,8 @@ async def charge_failed_payments(database_url: str, account: StripeAccount) -> i
     """
     if account.mode != "test":
         raise ToolError("STRIPE_API_KEY is a live key; these charges are for Stripe's test mode alone")
-    try:
-        from agent.tools.shop.stripe_client import StripeClient
-    except ModuleNotFoundError as error:
-        raise ToolError(NOT_INSTALLED) from error
     made, once = 0, uuid4().hex
-    async with open_shop(database_url) as shop, StripeClient.opened(account) as client:
+    async with open_shop(database_url) as shop, open_stripe(account) as client:
         for payment_id, amount in await _uncharged(shop):
             charge = await client.charge(minor_units(amount), amount.currency, CARD, payment_id, once)
             await shop.execute("UPDATE shop.payments SET charged_as = %s WHERE id = %s", [charge, payment_id])

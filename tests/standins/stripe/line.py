@@ -66,6 +66,7 @@ class StripeLine:
         self._status = "succeeded"
         self._released = asyncio.Event()
         self._faults: deque[Fault | None] = deque()
+        self._read_faults: deque[Fault | None] = deque()
 
     @classmethod
     @asynccontextmanager
@@ -88,6 +89,10 @@ class StripeLine:
     def plan(self, *faults: Fault | None) -> None:
         """Let the next refunds meet these faults, one each; None is one without."""
         self._faults.extend(faults)
+
+    def plan_reads(self, *faults: Fault | None) -> None:
+        """The same for the next times that refunds are looked up."""
+        self._read_faults.extend(faults)
 
     def release(self) -> None:
         """Let go on what is held, and hold nothing from now on."""
@@ -119,10 +124,12 @@ class StripeLine:
         self._status = status
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        fault = None
-        if (request.method, request.path) == ("POST", "/v1/refunds"):
+        faults = deque[Fault | None]()
+        if request.path == "/v1/refunds":
+            faults = self._faults if request.method == "POST" else self._read_faults
+        if faults is self._faults:
             self.asked.append(request.headers.get("Idempotency-Key", ""))
-            fault = self._faults.popleft() if self._faults else None
+        fault = faults.popleft() if faults else None
         if fault is Fault.REQUEST_HELD:
             await self._hold()
         answer = _error(fault) if fault in _UNHEARD else await self._forward(request)
