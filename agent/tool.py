@@ -57,7 +57,7 @@ Show: TypeAlias = Callable[[Any, Facts, "Context"], "Preview | Awaitable[Preview
 Check: TypeAlias = Callable[[Any, "Context"], Mapping[str, Any] | Awaitable[Mapping[str, Any]]]
 Execute: TypeAlias = Callable[[Any, "Context"], Any]
 Undo: TypeAlias = Callable[[Any, Any, "Context"], Any]
-Needs: TypeAlias = Callable[[], "str | None | Awaitable[str | None]"]
+Needs: TypeAlias = Callable[[], "str | Awaitable[str | None] | None"]
 
 
 class Risk(StrEnum):
@@ -137,9 +137,9 @@ class Tool:
     `effect` names the kind of change (by default the tool's name), `personal` the columns and fields that
     hold personal data, `doing` what people read while it executes ("Refunding payments"), `followup` a tool
     that stays allowed after a refusal of this one, `reasons` usual reasons to reject, and `version` changes
-    when the meaning of the input does but its schema does not. `check` takes nothing and tells
-    `vistobueno doctor` that what the tool needs is there, in a clause ("the mail server answers"); None: there
-    is nothing to tell; ToolError says what is missing and what to do.
+    when the meaning of the input does but its schema does not. `check` takes nothing and tells `vistobueno
+    doctor` in a clause that what the tool needs is there ("the mail server answers"); None: nothing is said;
+    ToolError says what is missing and what to do.
     """
 
     name: str

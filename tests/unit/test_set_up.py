@@ -95,7 +95,7 @@ def test_set_up_tells_how_far_it_is_and_the_second_start_says_nothing_of_it(fold
     first, second = run(folder, "make", "demo"), run(folder, "make", "demo")
     assert first.stdout == second.stdout == "this is the demo\n"
     assert first.stderr.splitlines()[:-1] == [
-        "Setting up, once: packages for the demo go into .venv (290 MB, about a minute).",
+        "Setting up, once: packages for the demo go into .venv (325 MB, about a minute).",
         "Fetching what requirements.lock names",
         "  15 of 20: package14",
         "Installing 8 packages",

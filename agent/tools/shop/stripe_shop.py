@@ -16,7 +16,7 @@ import psycopg
 from agent.tool import Money, ToolError
 from agent.tools.shop.database import Shop, open_shop
 from agent.tools.shop.minor_units import minor_units
-from agent.tools.shop.payment_client import Refused, StripeAccount, open_stripe, stripe_account
+from agent.tools.shop.payment_client import Refused, StripeAccount, Unanswered, open_stripe, stripe_account
 from agent.tools.shop.seed import NotOurShop, create_shop
 
 CARD = "tok_visa"
@@ -28,8 +28,7 @@ async def charge_failed_payments(database_url: str, account: StripeAccount) -> i
 
     Raises ToolError for a live key or without the library, and Refused.
     """
-    if account.mode != "test":
-        raise ToolError("STRIPE_API_KEY is a live key; these charges are for Stripe's test mode alone")
+    _refuse_live(account)
     made, once = 0, uuid4().hex
     async with open_shop(database_url) as shop, open_stripe(account) as client:
         for payment_id, amount in await _uncharged(shop):
@@ -37,6 +36,11 @@ async def charge_failed_payments(database_url: str, account: StripeAccount) -> i
             await shop.execute("UPDATE shop.payments SET charged_as = %s WHERE id = %s", [charge, payment_id])
             made += 1
     return made
+
+
+def _refuse_live(account: StripeAccount) -> None:
+    if account.mode != "test":
+        raise ToolError("STRIPE_API_KEY is a live key; these charges are for Stripe's test mode alone")
 
 
 async def _uncharged(shop: Shop) -> list[tuple[str, Money]]:
@@ -48,13 +52,16 @@ async def _uncharged(shop: Shop) -> list[tuple[str, Money]]:
 
 
 async def make() -> str:
-    """Make it all and say so; ToolError or NotOurShop is a clause on what is missing."""
+    """Make it all and say so; what it raises is a clause on what is missing, and nothing is made then."""
     account = stripe_account()
     if account is None:
         raise ToolError("STRIPE_API_KEY is not set; set it to a test key (sk_test_…) of your account")
     url = os.environ.get("DATABASE_OWNER_URL") or os.environ.get("DATABASE_URL")
     if not url:
         raise ToolError("DATABASE_URL is not set; set it to the database that is to have the shop")
+    _refuse_live(account)
+    async with open_stripe(account) as client:
+        await client.try_key()
     await create_shop(url)
     made = await charge_failed_payments(url, account)
     return f"The shop is made, and {made} of its payments are charged in Stripe's test mode."
@@ -64,7 +71,7 @@ def main() -> None:
     """The command."""
     try:
         print(asyncio.run(make()))
-    except (ToolError, NotOurShop, Refused, psycopg.Error) as error:
+    except (ToolError, NotOurShop, Refused, Unanswered, psycopg.Error) as error:
         sys.exit(f"The shop cannot be made: {str(error).strip()}.")
 
 

@@ -24,7 +24,7 @@ def broken(): return {}["x"]
 async def stuck(): await asyncio.sleep(60)
 
 TOOLS = [
-    Tool(name=check.__name__, input=Nothing, risk=Risk.READ_ONLY, execute=lambda input, ctx: None, check=check)
+    Tool(name=check.__name__, input=Nothing, risk=Risk.READ_ONLY, execute=print, check=check)
     for check in (fine, silent, missing, broken, stuck)
 ]
 """

@@ -1,5 +1,6 @@
 """Refunds at Stripe: once per payment whatever is lost, and told as it is; against two stand-ins."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -8,6 +9,7 @@ import pytest
 import stripe
 
 from agent.tool import ToolError
+from agent.tools.shop import stripe_shop
 from agent.tools.shop.payment_client import StripeAccount
 from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.stripe_shop import charge_failed_payments
@@ -33,7 +35,12 @@ async def connected(
         yield made
 
 
-@pytest.fixture(params=[pytest.param(outsiders_stripe, marks=INSTALLED), CarelessStripe.running])
+@pytest.fixture(
+    params=[
+        pytest.param(outsiders_stripe, marks=INSTALLED, id="outsider"),
+        pytest.param(CarelessStripe.running, id="careless"),
+    ]
+)
 async def line(
     shop: Shop, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[StripeLine]:
@@ -153,6 +160,57 @@ async def test_the_card_says_that_it_is_stripe_and_in_which_mode(shop: Shop, lin
     _, facts, preview = await measured(refund_payments, BATCH)
     assert facts.provider == "Stripe, test mode"
     assert "through Stripe, test mode" in preview.impact
+
+
+async def test_what_was_shown_for_test_mode_is_not_what_is_measured_in_live_mode(
+    shop: Shop, careless: StripeLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, shown, _ = await measured(refund_payments, BATCH)
+    monkeypatch.setenv("STRIPE_API_KEY", "sk_live_of_nobody")
+    monkeypatch.delenv("STRIPE_API_BASE")
+    _, now, _ = await measured(refund_payments, BATCH)
+    assert (shown.provider, now.provider) == ("Stripe, test mode", "Stripe, live mode")
+    assert shown != now
+
+
+async def test_without_the_library_it_is_said_before_anybody_is_asked_and_again_when_it_runs(
+    shop: Shop, careless: StripeLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "agent.tools.shop.stripe_client")
+    monkeypatch.setitem(sys.modules, "stripe", None)
+    for calling in (measured(refund_payments, BATCH), executed(refund_payments, BATCH)):
+        with pytest.raises(ToolError, match=r"the package stripe is not installed; install it with pip"):
+            await calling
+    assert await careless.refunds() == []
+
+
+async def test_the_shop_is_made_with_a_charge_for_each_failed_payment(
+    shop: Shop, careless: StripeLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_OWNER_URL", shop.url)
+    said = await stripe_shop.make()
+    assert said == "The shop is made, and 38 of its payments are charged in Stripe's test mode."
+    [row] = shop.rows("SELECT count(DISTINCT charged_as) FROM shop.payments WHERE status = 'failed'")
+    assert row == {"count": 38}
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        ({"STRIPE_API_KEY": ""}, "STRIPE_API_KEY is not set; set it to a test key"),
+        ({"STRIPE_API_KEY": "sk_live_1", "STRIPE_API_BASE": ""}, "STRIPE_API_KEY is a live key"),
+        ({"DATABASE_URL": ""}, "DATABASE_URL is not set"),
+        ({"STRIPE_API_BASE": "http://127.0.0.1:1"}, "Stripe cannot be reached; look at the network"),
+    ],
+)
+def test_a_shop_that_cannot_be_made_says_why_in_one_sentence(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], why: str
+) -> None:
+    owner = {"DATABASE_URL": shop.url, "STRIPE_API_KEY": TEST_KEY, "STRIPE_API_BASE": "http://127.0.0.1:1"}
+    for name, value in (owner | variables).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit, match=f"^The shop cannot be made: {why}[^\n]*\\.$"):
+        stripe_shop.main()
 
 
 async def test_payments_that_stripe_does_not_know_are_named_before_anybody_is_asked(
