@@ -15,6 +15,8 @@ REQUEST_SECONDS = 10
 class LocalClient:
     """Asks the provider at `url`."""
 
+    provider = "the local provider"
+
     def __init__(self, url: str, http: ClientSession) -> None:
         self._url = url
         self._http = http

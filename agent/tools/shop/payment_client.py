@@ -71,7 +71,9 @@ class Misplaced(Exception):
 
 
 class PaymentClient(Protocol):
-    """A connection to a payment provider."""
+    """A connection to a payment provider, which `provider` names for people."""
+
+    provider: str
 
     async def refund(self, wanted: Wanted, *, again: bool) -> Made:
         """Make this refund; `again`: an earlier attempt of the call may have made it.
@@ -87,6 +89,11 @@ class StripeAccount:
 
     key: str = field(repr=False)
     base: str | None
+
+    @property
+    def provider(self) -> str:
+        """What people read: "Stripe, test mode"."""
+        return f"Stripe, {self.mode} mode"
 
     @property
     def mode(self) -> str:
@@ -152,7 +159,7 @@ def check_refundable(rows: Sequence[Mapping[str, Any]]) -> str | None:
         )
     for row in rows:
         minor_units(Money(row["amount"], row["currency"]))
-    return f"Stripe, {account.mode} mode"
+    return account.provider
 
 
 @asynccontextmanager

@@ -97,6 +97,7 @@ async def refund(input: RefundPayments, ctx: Context) -> dict[str, Any]:
         rows = await _payments(shop, input.payment_ids)
         if ctx.attempt <= 1:
             _check_refundable(rows, ctx.idempotency_key)
+        await _begin(shop, ctx.idempotency_key, provider.provider)
         for row in rows:
             if row["refund_key"] != ctx.idempotency_key:
                 await batch.refund(shop, provider, row)
@@ -181,6 +182,17 @@ def _check_refundable(rows: Sequence[DictRow], key: str) -> None:
     gone = sorted(row["id"] for row in rows if row["status"] != "failed" and row["refund_key"] != key)
     if gone:
         raise ToolError(f"{', '.join(gone)} can no longer be refunded")
+
+
+async def _begin(shop: Shop, key: str, provider: str) -> None:
+    """Note where the refunds of a call are made: another provider knows nothing of its keys."""
+    await shop.execute(
+        "INSERT INTO shop.batches (key, provider) VALUES (%s, %s) ON CONFLICT DO NOTHING", [key, provider]
+    )
+    [begun] = await (await shop.execute("SELECT provider FROM shop.batches WHERE key = %s", [key])).fetchall()
+    if begun["provider"] != provider:
+        # no ToolError: what became of the earlier attempt is known there alone
+        raise RuntimeError(f"it was begun at {begun['provider']}, and the provider is {provider} now")
 
 
 async def _mark_refunded(shop: Shop, payment_id: str, key: str | None, refund_id: str | None) -> None:

@@ -49,7 +49,8 @@ stripe.enable_telemetry = False
 class StripeClient:
     """Asks Stripe in the name of one account."""
 
-    def __init__(self, api: stripe.StripeClient) -> None:
+    def __init__(self, api: stripe.StripeClient, provider: str) -> None:
+        self.provider = provider
         self._refunds = api.v1.refunds
         self._charges = api.v1.charges
 
@@ -65,7 +66,7 @@ class StripeClient:
             max_network_retries=0,  # the house tries again, and counts its tries
         )
         try:
-            yield cls(api)
+            yield cls(api, account.provider)
         finally:
             await http.close_async()  # type: ignore[no-untyped-call]
 

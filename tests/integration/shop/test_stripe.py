@@ -11,6 +11,7 @@ import stripe
 from agent.tool import ToolError
 from agent.tools.shop import stripe_shop
 from agent.tools.shop.payment_client import StripeAccount
+from agent.tools.shop.provider import RefundProvider
 from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.stripe_shop import charge_failed_payments
 from tests.integration.shop.conftest import Shop, executed, measured
@@ -171,6 +172,19 @@ async def test_what_was_shown_for_test_mode_is_not_what_is_measured_in_live_mode
     _, now, _ = await measured(refund_payments, BATCH)
     assert (shown.provider, now.provider) == ("Stripe, test mode", "Stripe, live mode")
     assert shown != now
+
+
+async def test_what_was_begun_at_one_provider_is_not_gone_on_with_at_another(
+    careless: StripeLine, provider: RefundProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    careless.plan(None, Fault.ANSWER_LOST)
+    with pytest.raises(NOBODY_KNOWS):
+        await executed(refund_payments, BATCH)
+    monkeypatch.setenv("STRIPE_API_KEY", "")
+    with pytest.raises(RuntimeError, match="begun at Stripe, test mode, and the provider is the local"):
+        await executed(refund_payments, BATCH, attempt=2)
+    assert provider.requests == 0
+    assert await careless.refunded() == FOUR[:2]
 
 
 async def test_without_the_library_it_is_said_before_anybody_is_asked_and_again_when_it_runs(
