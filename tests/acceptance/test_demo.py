@@ -15,7 +15,12 @@ async def test_the_story_is_lived_and_every_fact_holds(database: Database) -> No
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot.cli", "demo", "--play", "--json"),
         cwd=ROOT,
-        env=environ | {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url},
+        env={
+            **environ,
+            "DATABASE_URL": database.url,
+            "DATABASE_OWNER_URL": database.owner_url,
+            "STRIPE_API_KEY": "sk_test_that_is_not_for_a_demo",
+        },
         stdout=asyncio.subprocess.PIPE,
     )
     out, _ = await asyncio.wait_for(process.communicate(), 120)
