@@ -97,9 +97,10 @@ async def refund(input: RefundPayments, ctx: Context) -> dict[str, Any]:
         rows = await _payments(shop, input.payment_ids)
         if ctx.attempt <= 1:
             _check_refundable(rows, ctx.idempotency_key)
-        await _begin(shop, ctx.idempotency_key, provider.provider)
+        await _begin(shop, ctx, provider.provider)
         for row in rows:
             if row["refund_key"] != ctx.idempotency_key:
+                await _check_turn(shop, ctx)
                 await batch.refund(shop, provider, row)
             batch.done.append(row["id"])
             ctx.progress(len(batch.done), len(rows))
@@ -184,15 +185,29 @@ def _check_refundable(rows: Sequence[DictRow], key: str) -> None:
         raise ToolError(f"{', '.join(gone)} can no longer be refunded")
 
 
-async def _begin(shop: Shop, key: str, provider: str) -> None:
-    """Note where the refunds of a call are made: another provider knows nothing of its keys."""
-    await shop.execute(
-        "INSERT INTO shop.batches (key, provider) VALUES (%s, %s) ON CONFLICT DO NOTHING", [key, provider]
+async def _begin(shop: Shop, ctx: Context, provider: str) -> None:
+    """Note where the refunds of a call are made, and which attempt makes them from now on.
+
+    Another provider knows nothing of its keys. What is raised is no ToolError: nothing is known of the
+    earlier attempt.
+    """
+    noted = await shop.execute(
+        """INSERT INTO shop.batches AS b (key, provider, attempt) VALUES (%s, %s, %s)
+           ON CONFLICT (key) DO UPDATE SET attempt = greatest(b.attempt, excluded.attempt)
+           RETURNING provider""",
+        [ctx.idempotency_key, provider, ctx.attempt],
     )
-    [begun] = await (await shop.execute("SELECT provider FROM shop.batches WHERE key = %s", [key])).fetchall()
+    [begun] = await noted.fetchall()
     if begun["provider"] != provider:
-        # no ToolError: what became of the earlier attempt is known there alone
         raise RuntimeError(f"it was begun at {begun['provider']}, and the provider is {provider} now")
+
+
+async def _check_turn(shop: Shop, ctx: Context) -> None:
+    """Raise RuntimeError if a later attempt makes the refunds now: this one slept, and was replaced."""
+    found = await shop.execute("SELECT attempt FROM shop.batches WHERE key = %s", [ctx.idempotency_key])
+    [batch] = await found.fetchall()
+    if batch["attempt"] != ctx.attempt:
+        raise RuntimeError(f"attempt {batch['attempt']} has taken over from attempt {ctx.attempt}")
 
 
 async def _mark_refunded(shop: Shop, payment_id: str, key: str | None, refund_id: str | None) -> None:

@@ -62,7 +62,7 @@ CREATE TABLE shop.payments (
     refund_id text -- the provider's
 );
 CREATE INDEX ON shop.payments (customer_id);
-CREATE TABLE shop.batches (key text PRIMARY KEY, provider text NOT NULL);
+CREATE TABLE shop.batches (key text PRIMARY KEY, provider text NOT NULL, attempt integer NOT NULL);
 CREATE TABLE shop.reports (
     id bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     title text NOT NULL,

@@ -1,5 +1,6 @@
 """Refunds at Stripe: once per payment whatever is lost, and told as it is; against two stand-ins."""
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -172,6 +173,21 @@ async def test_what_was_shown_for_test_mode_is_not_what_is_measured_in_live_mode
     _, now, _ = await measured(refund_payments, BATCH)
     assert (shown.provider, now.provider) == ("Stripe, test mode", "Stripe, live mode")
     assert shown != now
+
+
+async def test_an_attempt_that_wakes_up_after_another_has_taken_over_asks_for_nothing_more(
+    line: StripeLine,
+) -> None:
+    line.plan(None, Fault.ANSWER_HELD)
+    slept = asyncio.create_task(executed(refund_payments, BATCH))
+    await line.holding.wait()
+    assert (await executed(refund_payments, BATCH, attempt=2))["refunded"] == 4
+    asked = len(line.asked)
+    line.release()
+    with pytest.raises(RuntimeError, match="attempt 2 has taken over from attempt 1"):
+        await slept
+    assert len(line.asked) == asked
+    assert await line.refunded() == FOUR
 
 
 async def test_what_was_begun_at_one_provider_is_not_gone_on_with_at_another(
