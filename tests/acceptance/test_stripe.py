@@ -11,19 +11,15 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from agent.scripted import Script
 from agent.tools.shop.payment_client import StripeAccount
-from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.stripe_shop import charge_failed_payments
 from bot.sandbox import Message
 from store import audit
-from store.records import Approval
 from store.transitions import ApprovalStatus
 from tests.acceptance.children import Child, child
-from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
+from tests.acceptance.scripts import ask_for_refunds
 from tests.acceptance.stage import Stage, eventually, staged
 from tests.databases import Database
-from tests.integration.shop.conftest import executed
 from tests.integration.store.rows import execute, shift_clock
 from tests.standins.stripe.careless import CarelessStripe
 from tests.standins.stripe.line import TEST_KEY, Fault, StripeLine
@@ -96,13 +92,12 @@ async def scene(
     database: Database,
     patch: pytest.MonkeyPatch,
     running: AbstractAsyncContextManager[str],
-    script: Script,
     *,
     honours_keys: str,
 ) -> AsyncIterator[Scene]:
     """38 payments, each with its charge at a Stripe."""
     async with AsyncExitStack() as stack:
-        stage = await stack.enter_async_context(staged(database, patch, script, work=False))
+        stage = await stack.enter_async_context(staged(database, patch, ask_for_refunds(), work=False))
         url = await stack.enter_async_context(running)
         line = await stack.enter_async_context(StripeLine.to(url))
         await charge_failed_payments(database.owner_url, StripeAccount(TEST_KEY, url))
@@ -114,12 +109,6 @@ async def scene(
         yield Scene(stage, line, database, environ)
 
 
-async def unknown(stage: Stage) -> Approval | None:
-    """The approval, once nobody knows what became of it."""
-    approval = await stage.approval()
-    return approval if approval.status is ApprovalStatus.UNKNOWN else None
-
-
 def assert_each_once(refunded: list[str], count: int) -> None:
     assert (len(refunded), len(set(refunded))) == (count, count)
 
@@ -129,7 +118,7 @@ def assert_each_once(refunded: list[str], count: int) -> None:
 async def test_where_keys_are_remembered_another_worker_refunds_the_rest_and_each_payment_once(
     database: Database, monkeypatch: pytest.MonkeyPatch, at: int, held: Fault, locked: str | None
 ) -> None:
-    async with scene(database, monkeypatch, outsiders_stripe(), ask_for_refunds(), honours_keys="yes") as on:
+    async with scene(database, monkeypatch, outsiders_stripe(), honours_keys="yes") as on:
         asked = await on.dies(at, held, locked)
         marked = on.marked()
         async with on.worker():
@@ -142,18 +131,19 @@ async def test_where_keys_are_remembered_another_worker_refunds_the_rest_and_eac
 
 
 @pytest.mark.parametrize(("at", "held", "locked"), POINTS)
-async def test_where_keys_are_forgotten_nothing_is_asked_for_again_until_a_person_lets_it(
+async def test_where_keys_are_forgotten_nothing_is_asked_for_again_until_a_person_lets_it_be_tried(
     database: Database, monkeypatch: pytest.MonkeyPatch, at: int, held: Fault, locked: str | None
 ) -> None:
-    async with scene(database, monkeypatch, CarelessStripe.running(), ONLY_ASK, honours_keys="no") as on:
-        await on.dies(at, held, locked)
+    async with scene(database, monkeypatch, CarelessStripe.running(), honours_keys="no") as on:
+        asked = await on.dies(at, held, locked)
         async with on.worker():
-            approval = await eventually(lambda: unknown(on.stage))
-        assert len(on.line.asked) == at
-        assert_each_once(await on.line.refunded(), at - (held is Fault.REQUEST_HELD))
-        # what an attempt that a person lets it make does: it looks before it asks
-        for name, value in on.environ.items():
-            monkeypatch.setenv(name, value)
-        await executed(refund_payments, approval.shown.input, key=approval.id, attempt=2)
+            [card] = on.stage.cards
+            await on.stage.sandbox.until(lambda: "Try again" in on.stage.marta.buttons(card), timeout=20)
+            assert (await on.stage.approval()).status is ApprovalStatus.UNKNOWN
+            assert len(on.line.asked) == at
+            assert_each_once(await on.line.refunded(), at - (held is Fault.REQUEST_HELD))
+            await on.stage.marta.click(card, "Try again")
+            await on.stage.said(asked, "That is all.")
         assert_each_once(await on.line.refunded(), 38)
+        assert (await on.stage.approval()).status is ApprovalStatus.EXECUTED
         assert (await audit.verify(on.stage.db)).broken == ()
