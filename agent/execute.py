@@ -158,7 +158,7 @@ class Execution:
 
     async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
         """The tool knows that it failed, and what it did before."""
-        done = tuple(str(item) for item in done)
+        done, message = self._of_the_call(done, message)
         result = results.failed(
             self.call.tool, message, approved_by=self._approvers(), items=self.shown.items, done=done
         )
@@ -166,6 +166,15 @@ class Execution:
         return await calls.finish_failed(
             self.house.db, self.claimed, **self._ending(result, outcome, done_items=done)
         )
+
+    def _of_the_call(self, done: Sequence[str], message: str) -> tuple[tuple[str, ...], str]:
+        """The call's own items of those that a tool names, each once; the message names any other."""
+        named, items = dict.fromkeys(map(str, done)), set(self.shown.items)
+        others = [name for name in named if items and name not in items]
+        if not others:
+            return tuple(named), message
+        told = f"{message} The tool also named what is no item of this call: {', '.join(others)}."
+        return tuple(name for name in named if name in items), told
 
     async def broke_off(self, tool: Tool, why: str) -> Ended | None:
         """The tool did not say what happened; of one that only reads, nothing can have."""

@@ -253,6 +253,18 @@ async def test_a_tool_that_did_a_part_says_which_items_went_through(
         assert (await o.approval(asked.id)).outcome["done"] == ["b1"]
 
 
+async def test_what_a_tool_says_it_did_are_items_of_the_call_each_once(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.refuse = [ToolError("The bank closed.", done=["b1", "zzz", "b1"])]
+        await o.work()
+        told = await o.result(asked)
+        assert (told["itemsDone"], told["itemsNotDone"]) == (["b1"], ["b2"])
+        assert told["error"].endswith("The tool also named what is no item of this call: zzz.")
+
+
 async def test_a_tool_that_only_reads_fails_at_once_and_asks_nobody(
     database: Database, tmp_path: Path
 ) -> None:
