@@ -27,6 +27,12 @@ BURST, PER_SECOND = 10, 0.5
 MOST_FAILURES = 3
 
 Said = tuple[int, int | None]
+
+
+class Busy(Exception):
+    """Somebody else is about the same line just now; only for a moment."""
+
+
 Show = Callable[[RunId, Said | None], Awaitable[bool]]
 """Shows a run with what its tool counts; False: there is nothing yet to show it in."""
 Sleep = Callable[[float], Awaitable[None]]
@@ -137,6 +143,9 @@ class Following:
         again = True
         try:
             shown = await self._show(run_id, followed.counted)
+        except Busy:
+            followed.moved = True  # what they have read may be older than what there is to show
+            return
         except (SlackApiError, StoreError, *UNREACHABLE) as error:
             fault = Fault.of(error)
             shown, again = False, fault.code not in GONE

@@ -1,59 +1,84 @@
 """Keeps the line of each run, the first message of its answer, as its rows are, in Slack."""
 
-import asyncio
-from collections import OrderedDict
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from weakref import WeakValueDictionary
+from uuid import uuid4
+
+from slack_sdk.errors import SlackApiError
 
 from agent.house import House
 from bot.blocks.bounded import Message
 from bot.blocks.line import LineContext, line
 from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.people import deciding_roles
-from bot.following import Following, Said
+from bot.following import Busy, Following, Said
 from bot.slack import Slack
 from bot.texts import Texts
+from bot.wake import Wake
 from store import directory, lines, runs
+from store.errors import StoreError
 from store.records import Approval, Line
 from store.transitions import ApprovalStatus, RunStatus
 
-MOST_REMEMBERED = 1_000
+LEASE_SECONDS = 5.0  # longer than one call of Slack that is given up after 2 s
 MOST_NAMED = 3
 
 
 class Lines:
     """What the lines show. `following` brings them up to date by itself while runs are under way here.
 
-    Nobody waits for that, and that the last line is true does not hang on it: the publisher calls `show`,
-    durably, with each notice that says that a run waits or has ended.
+    Nobody waits for that, and that the last line is true does not hang on it: the line of a run that waits or
+    has ended is behind in the database until a publisher has brought it up to date. One process at a time may
+    change a line, and reads the rows when it has it.
     """
 
-    def __init__(self, house: House, slack: Slack, texts: Texts) -> None:
-        """`house` has the database of what is done in the background."""
+    def __init__(self, house: House, slack: Slack, texts: Texts, *, name: str, wake: Wake) -> None:
+        """`house` has the database of what is done in the background; `wake` is the publishers'."""
         self._house, self._slack, self._texts = house, slack, texts
-        self._shown: OrderedDict[str, Message] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._name, self._wake = name, wake
         self.following = Following(self.show)
 
     async def show(self, run_id: str, counted: Said | None = None) -> bool:
         """Bring the line up to date now; False: it is not posted yet.
 
-        Raises SlackApiError, UNREACHABLE or StoreError.
+        Raises Busy while another does the same; SlackApiError, UNREACHABLE or StoreError.
         """
-        # one after another, and read inside: what is sent last is what was read last
-        async with self._locks.setdefault(run_id, asyncio.Lock()):
-            rows = await lines.read(self._house.db, run_id)
-            if rows is None:
+        token = uuid4().hex
+        turn = await lines.take(self._house.db, run_id, token=token, worker=self._name, lease=LEASE_SECONDS)
+        if turn is None or not turn.is_ours:
+            if turn is None:
                 return False
-            said = await self._message(rows, counted or self.following.counted(run_id))
-            if said != self._shown.pop(run_id, None):
-                await self._slack.quick.chat_update(
-                    channel=rows.conversation.channel_id, ts=rows.ts, **said.arguments()
-                )
-            self._shown[run_id] = said
-            if len(self._shown) > MOST_REMEMBERED:
-                self._shown.popitem(last=False)
-            return True
+            raise Busy(run_id)
+        shown, unanswered = None, True
+        try:
+            shown = await self.bring_up_to_date(run_id, turn.shown, counted)
+            unanswered = False
+        except (SlackApiError, StoreError):
+            unanswered = False
+            raise
+        finally:
+            if await lines.let_go(self._house.db, run_id, token, shown=shown, unanswered=unanswered):
+                self._wake.call()
+        return True
+
+    async def bring_up_to_date(
+        self, run_id: str, shown: str | None, counted: Said | None = None
+    ) -> str | None:
+        """Send what the rows say unless it is what is `shown`; the digest of it, None if there is no line.
+
+        Only for who has the line. Raises SlackApiError, UNREACHABLE or StoreError.
+        """
+        rows = await lines.read(self._house.db, run_id)
+        if rows is None:
+            return None
+        said = await self._message(rows, counted or self.following.counted(run_id))
+        digest = _digest(said)
+        if digest != shown:
+            await self._slack.quick.chat_update(
+                channel=rows.conversation.channel_id, ts=rows.ts, **said.arguments()
+            )
+        return digest
 
     async def _message(self, rows: Line, counted: Said | None) -> Message:
         if rows.run.status is RunStatus.QUEUED and rows.run.started_at is None:
@@ -80,3 +105,7 @@ class Lines:
         if approval.rule.four_eyes:
             said.add(approval.requester.user_id)
         return [user for user in self._house.policy.users_of(deciding_roles(approval)) if user not in said]
+
+
+def _digest(said: Message) -> str:
+    return hashlib.sha256(json.dumps(said.arguments(), sort_keys=True).encode()).hexdigest()

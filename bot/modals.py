@@ -20,11 +20,11 @@ log = structlog.get_logger(__name__)
 
 async def open_then_fill(
     bot: Bot, click: Click, skeleton: View, fill: Callable[[Bot, Click], Awaitable[View]], after: AfterAnswer
-) -> None:
+) -> bool:
     """Open the skeleton at once (a trigger lives 3 s and works once) and fill it after the answer.
 
-    When the trigger is dead, the person is told to press again; one that was used has opened a window for
-    this same click, delivered before.
+    When the trigger is dead, the person is told to press again, and it is False; one that was used has opened
+    a window for this same click, delivered before.
     """
     try:
         opened = await bot.slack.quick.views_open(trigger_id=click.trigger_id, view=skeleton)
@@ -32,10 +32,11 @@ async def open_then_fill(
         reason = error_code(error) if isinstance(error, SlackApiError) else type(error).__name__
         log.info("a modal could not be opened", error=reason)
         if reason == "exchanged_trigger_id":
-            return
+            return True
         after.do(bot.private.tell, Place.of_click(click), replies.trigger_dead(bot.texts))
-    else:
-        after.do(fill_view, bot, opened["view"]["id"], click, fill)
+        return False
+    after.do(fill_view, bot, opened["view"]["id"], click, fill)
+    return True
 
 
 async def fill_view(

@@ -32,10 +32,14 @@ Render = Callable[[], Message]
 
 @dataclass(frozen=True)
 class Fault:
-    """Why something could not be posted: Slack's error, no answer, or our own; `pause` as Slack asks."""
+    """Why something could not be posted: Slack's error, no answer, or our own; `pause` as Slack asks.
+
+    `unanswered`: whether Slack has done it, or will, nobody knows.
+    """
 
     code: str
     pause: float | None = None
+    unanswered: bool = False
 
     @classmethod
     def of(cls, error: Exception) -> "Fault":
@@ -43,7 +47,7 @@ class Fault:
         if isinstance(error, SlackApiError):
             return cls(error_code(error), retry_after(error))
         if isinstance(error, UNREACHABLE):
-            return cls(f"no answer from Slack ({type(error).__name__})")
+            return cls(f"no answer from Slack ({type(error).__name__})", unanswered=True)
         return cls(f"a fault of the bot's own ({type(error).__name__})")
 
     def retry_in(self, failures: int) -> float:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from slack_sdk.errors import SlackApiError
@@ -58,6 +59,18 @@ class PrivateAnswers:
                 log.info("a private answer went another way", way=way.__name__, error=type(error).__name__)
         log.warning("a private answer could not be given", user=place.user_id)
 
+    async def replace(self, place: Place, message: Message) -> None:
+        """Put something else in the place of the ephemeral message that was pressed, or take it away."""
+        if place.key is None or place.response_url is None or not await self._first((*place.key, "replaced")):
+            return
+        shown = {"replace_original": True, **message.arguments()}
+        for body in (shown, {"delete_original": True}):
+            try:
+                if await self._respond(place.response_url, body):
+                    return
+            except UNREACHABLE as error:
+                log.info("an ephemeral message was not replaced", error=type(error).__name__)
+
     async def _first(self, key: tuple[str, ...]) -> bool:
         if key in self._told:
             return False
@@ -74,9 +87,10 @@ class PrivateAnswers:
         if place.response_url is None:
             return False
         body = {"response_type": "ephemeral", "replace_original": False, **message.arguments()}
-        async with self._slack.session.post(
-            place.response_url, json=body, proxy=self._slack.once.proxy
-        ) as response:
+        return await self._respond(place.response_url, body)
+
+    async def _respond(self, url: str, body: dict[str, Any]) -> bool:
+        async with self._slack.session.post(url, json=body, proxy=self._slack.once.proxy) as response:
             return response.status == 200
 
     async def _in_channel(self, place: Place, message: Message) -> bool:

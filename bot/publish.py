@@ -13,6 +13,7 @@ from agent.tool import Risk
 from bot.blocks.bounded import Message
 from bot.blocks.card import CardContext, card, plain_card
 from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
+from bot.blocks.target import Target
 from bot.forms import field_titles
 from bot.lines import Lines
 from bot.posting import GONE, Fault, Render, first_accepted, made
@@ -20,7 +21,7 @@ from bot.reminding import reminder_of, repeat_of
 from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
 from bot.wake import Wake
-from store import approvals, cards, notices, runs
+from store import approvals, cards, lines, notices, runs
 from store.errors import StoreError
 from store.records import Approval, Card, Notice
 from store.transitions import ApprovalStatus
@@ -49,7 +50,7 @@ class SlackPublisher:
         self._team = team
         self._texts = texts
         self.name = name
-        self.lines = Lines(house, slack, texts)
+        self.lines = Lines(house, slack, texts, name=name, wake=wake)
 
     async def publish_cards(self) -> int:
         """Post or update every copy that is behind its row; returns how many were made to match."""
@@ -145,8 +146,9 @@ class SlackPublisher:
         )
         if approval.status not in WORKERS_STEPS:
             self.lines.following.moved(approval.run_id)
-        if not recorded:  # another publisher has the copy by now, and this message may be one too many
+        if not recorded:  # another publisher has the copy by now: this one may be too many, or come last
             await self.adopt(approval.id, channel, ts, claimed.user_id)
+            await self.doubt(channel, ts)
 
     async def adopt(self, approval_id: str, channel: str, ts: str, user_id: str | None) -> None:
         """Keep a message that is there up to date, if no copy is known to be it."""
@@ -162,10 +164,30 @@ class SlackPublisher:
             log.info("a message is a copy of a card from now on", approval=approval_id)
             self._wake.call()
 
+    async def doubt(self, channel: str, ts: str, pressed: Target | None = None) -> None:
+        """See cards.doubt: show a copy anew a little later."""
+        doubted = await cards.doubt(
+            self._house.db,
+            team_id=self._team.team_id,
+            channel_id=channel,
+            ts=ts,
+            revision=None if pressed is None else pressed.revision,
+            attempts=None if pressed is None else pressed.attempts,
+        )
+        if doubted:
+            self._wake.call_in(cards.DOUBT_SECONDS)
+
     async def _card_failed(self, claimed: Card, fault: Fault) -> bool:
         retry_in = fault.retry_in(claimed.failures)
         fault.log("a card cannot be published", retry_in, approval=claimed.approval_id, card=claimed.id)
-        await cards.failed(self._house.db, claimed.id, _token(claimed), error=fault.code, retry_in=retry_in)
+        await cards.failed(
+            self._house.db,
+            claimed.id,
+            _token(claimed),
+            error=fault.code,
+            retry_in=retry_in,
+            unanswered=fault.unanswered,
+        )
         if claimed.failures == 0:
             self._wake.call()  # a notice may have waited for it
         self._wake.call_in(retry_in)
@@ -253,12 +275,15 @@ class SlackPublisher:
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
         """Bring the first message of a run's answer up to date; one that is gone is not missed."""
+        run_id, shown = claimed.data["run_id"], None
         try:
-            await self.lines.show(claimed.data["run_id"])
+            shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
         except SlackApiError as error:
             if error_code(error) not in GONE:
                 raise
-        await notices.posted(self._house.db, claimed, claimed.token, ts=ts)
+        if not await notices.posted(self._house.db, claimed, claimed.token, ts=ts, shown=shown):
+            await lines.let_go(self._house.db, run_id, claimed.token, shown=None)  # it may have come last
+            self._wake.call()
         return True
 
     async def _run_of(self, claimed: Notice) -> str | None:
@@ -295,7 +320,14 @@ class SlackPublisher:
         """Try it again later, but not for ever: what is posted after it in its thread waits for it."""
         retry_in = None if claimed.failures >= LAST_NOTICE_FAILURE else fault.retry_in(claimed.failures)
         fault.log("a notice cannot be posted", retry_in, kind=claimed.kind, notice=claimed.id)
-        await notices.failed(self._house.db, claimed, claimed.token, error=fault.code, retry_in=retry_in)
+        await notices.failed(
+            self._house.db,
+            claimed,
+            claimed.token,
+            error=fault.code,
+            retry_in=retry_in,
+            unanswered=fault.unanswered,
+        )
         self._wake.call_in(retry_in or 0.0)
         return False
 

@@ -5,20 +5,28 @@ from collections.abc import Collection
 from store import rows
 from store.engine import Database
 from store.records import Card
+from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
 from store.values import new_id, text
 
 GIVEN_UP = 2**31 - 1  # as the shown version of a copy that is gone and not missed: it is never behind
+DOUBT_SECONDS = 2.0
+_HELD = "(k.token IS NOT NULL AND k.lease_until >= house_now())"
 
 
 async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -> Card | None:
-    """Take one card that does not show its row yet, for `lease` seconds: one publisher per card at a time."""
+    """Take one card that does not show its row yet, for `lease` seconds: one publisher per card at a time.
+
+    Or one that is to be shown once more, because an older update may have come after the last one.
+    """
     row = await db.one(
         f"""WITH pick AS (
   SELECT id FROM cards
-   WHERE shown_version < wanted_version AND (not_before IS NULL OR not_before <= house_now())
+   WHERE (shown_version < wanted_version OR again_at IS NOT NULL)
+     AND (shown_version < wanted_version OR again_at <= house_now())
+     AND (not_before IS NULL OR not_before <= house_now())
      AND (token IS NULL OR lease_until < house_now())
    ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
-UPDATE cards k SET token = %(token)s, worker = %(worker)s,
+UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_after_a_lapse("k")},
        lease_until = house_now() + make_interval(secs => %(lease)s)
   FROM pick WHERE k.id = pick.id RETURNING {rows.CARD}""",
         {"token": token, "worker": worker, "lease": lease},
@@ -31,21 +39,74 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
     row = await db.one(
         """UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
        posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
-       last_error = NULL, not_before = NULL
+       last_error = NULL, not_before = NULL,
+       again_at = CASE WHEN again_at > house_now() THEN again_at END
  WHERE id = %(card)s AND token = %(token)s RETURNING id""",
         {"card": card.id, "token": token, "channel": channel_id, "ts": ts, "version": version},
     )
     return row is not None
 
 
-async def failed(db: Database, card_id: str, token: str, *, error: str, retry_in: float) -> None:
-    """The card could not be brought up to date; it is tried again after so many seconds."""
+async def failed(
+    db: Database, card_id: str, token: str, *, error: str, retry_in: float, unanswered: bool = False
+) -> None:
+    """The card could not be brought up to date; it is tried again after so many seconds.
+
+    `unanswered`: an update may have been carried out, or may be later, after the next: it is shown twice.
+    """
     await db.query(
-        """UPDATE cards SET failures = failures + 1, last_error = %(error)s, token = NULL, lease_until = NULL,
-       not_before = house_now() + make_interval(secs => %(seconds)s)
+        f"""UPDATE cards SET failures = failures + 1, last_error = %(error)s, token = NULL,
+       lease_until = NULL,
+       not_before = house_now() + make_interval(secs => %(seconds)s),
+       again_at = CASE WHEN %(unanswered)s AND ts IS NOT NULL THEN {MAY_BE_LATE} ELSE again_at END
  WHERE id = %(card)s AND token = %(token)s""",
-        {"card": card_id, "token": token, "error": text(error), "seconds": retry_in},
+        {
+            "card": card_id,
+            "token": token,
+            "error": text(error),
+            "seconds": retry_in,
+            "unanswered": unanswered,
+        },
     )
+
+
+async def doubt(
+    db: Database,
+    *,
+    team_id: str,
+    channel_id: str,
+    ts: str,
+    revision: int | None = None,
+    attempts: int | None = None,
+) -> bool:
+    """Show a copy anew, as nobody knows what it shows: an update of a publisher that is behind came last.
+
+    With what a pressed button was for, only if it should be gone though all is believed to be shown:
+    `attempts` are those after which nobody knew. It waits two seconds, so that many clicks are one update.
+    False: there is nothing to show anew.
+    """
+    row = await db.one(
+        f"""UPDATE cards k SET
+       shown_version = CASE WHEN {_HELD} THEN k.shown_version ELSE 0 END,
+       not_before = CASE WHEN {_HELD} THEN k.not_before
+                         ELSE house_now() + make_interval(secs => {DOUBT_SECONDS}) END,
+       again_at = CASE WHEN {_HELD} THEN greatest(k.again_at, k.lease_until) ELSE k.again_at END
+  FROM approvals a
+ WHERE k.team_id = %(team)s AND k.channel_id = %(channel)s AND k.ts = %(ts)s AND a.id = k.approval_id
+   AND k.shown_version < {GIVEN_UP}
+   AND (%(revision)s::int IS NULL OR (k.shown_version >= k.wanted_version
+        AND CASE WHEN %(attempts)s::int IS NULL THEN a.status <> 'pending' OR a.revision <> %(revision)s::int
+                 ELSE a.status <> 'unknown' OR (a.outcome->>'attempts')::int <> %(attempts)s::int END))
+RETURNING k.id""",
+        {
+            "team": team_id,
+            "channel": channel_id,
+            "ts": ts,
+            "revision": revision,
+            "attempts": attempts,
+        },
+    )
+    return row is not None
 
 
 async def lost(db: Database, card_id: str, token: str) -> None:
@@ -56,7 +117,7 @@ async def lost(db: Database, card_id: str, token: str) -> None:
     await db.query(
         f"""UPDATE cards k SET ts = CASE WHEN earlier.there THEN k.ts END, token = NULL, lease_until = NULL,
        shown_version = CASE WHEN earlier.there THEN {GIVEN_UP} ELSE 0 END, not_before = NULL,
-       lost_ts = array_append(k.lost_ts, k.ts)
+       lost_ts = array_append(k.lost_ts, k.ts), again_at = NULL
   FROM (SELECT count(o.id) > 0 AS there FROM cards own JOIN cards o USING (approval_id, channel_id)
          WHERE own.id = %(card)s AND (o.created_at, o.id) < (own.created_at, own.id)
            AND o.shown_version < {GIVEN_UP}) AS earlier

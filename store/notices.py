@@ -6,6 +6,7 @@ The first message of the answer to a run is brought up to date later: then it wa
 from store import rows
 from store.engine import Database
 from store.records import Json, Notice
+from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
 from store.values import dump, text
 
 
@@ -16,9 +17,11 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notic
     One that tells of new cards waits ten seconds for them, unless they cannot be posted: it links them.
     """
     row = await db.one(
-        """WITH pick AS (
+        f"""WITH pick AS (
   SELECT w.id FROM notices w
-   WHERE w.posted_at IS NULL AND (w.not_before IS NULL OR w.not_before <= house_now())
+   WHERE (w.posted_at IS NULL OR w.again_at IS NOT NULL)
+     AND (w.posted_at IS NULL OR w.again_at <= house_now())
+     AND (w.not_before IS NULL OR w.not_before <= house_now())
      AND (w.token IS NULL OR w.lease_until < house_now())
      AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
                       AND e.conversation_id = w.conversation_id)
@@ -28,11 +31,11 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notic
                         AND w.created_at > house_now() - make_interval(secs => 10))
    ORDER BY w.ts IS NOT NULL, w.id LIMIT 1 FOR UPDATE SKIP LOCKED),
 taken AS (
-  UPDATE notices w SET token = %(token)s, worker = %(worker)s,
+  UPDATE notices w SET token = %(token)s, worker = %(worker)s, again_at = {again_after_a_lapse("w")},
          lease_until = house_now() + make_interval(secs => %(lease)s)
     FROM pick WHERE w.id = pick.id
   RETURNING w.id, w.kind, w.data, w.conversation_id, w.team_id AS to_team, w.user_id AS to_user,
-            w.failures, w.token, w.ts)
+            w.failures, w.token, w.ts, w.version, CASE WHEN w.again_at IS NULL THEN w.shown END AS shown)
 SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
   FROM taken LEFT JOIN conversations n ON n.id = taken.conversation_id""",
         {"token": token, "worker": worker, "lease": lease},
@@ -41,38 +44,74 @@ SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
 
 
 async def posted(
-    db: Database, notice: Notice, token: str, *, ts: str, moved: str | None = None, elsewhere: bool = False
+    db: Database,
+    notice: Notice,
+    token: str,
+    *,
+    ts: str,
+    shown: str | None = None,
+    moved: str | None = None,
+    elsewhere: bool = False,
 ) -> bool:
     """The notice is in Slack; the first one of a conversation without a thread begins it.
 
-    `moved`: a run of which it tells something new; the run's first message is then brought up to date.
-    `elsewhere`: it stands in no thread of its conversation.
+    `shown`: a digest of what it was brought up to. `moved`: a run of which it tells something new; the run's
+    first message is then brought up to date. `elsewhere`: it stands in no thread of its conversation.
+    False: another publisher has it now.
     """
     row = await db.one(
         """WITH taken AS (
-  UPDATE notices SET ts = %(ts)s, posted_at = house_now(), token = NULL, lease_until = NULL, last_error = NULL
+  UPDATE notices SET ts = %(ts)s, posted_at = CASE WHEN version = %(version)s THEN house_now() END,
+         again_at = CASE WHEN again_at > house_now() THEN again_at END, shown = %(shown)s,
+         token = NULL, lease_until = NULL, last_error = NULL
    WHERE id = %(id)s AND token = %(token)s RETURNING id, conversation_id),
 thread AS (
   UPDATE conversations n SET thread_ts = %(ts)s
     FROM taken WHERE n.id = taken.conversation_id AND n.thread_ts IS NULL AND NOT %(elsewhere)s),
 line AS (
-  UPDATE notices w SET posted_at = NULL, failures = 0, not_before = NULL, token = NULL, lease_until = NULL
+  UPDATE notices w SET posted_at = NULL, version = w.version + 1, failures = 0, not_before = NULL
     FROM taken WHERE w.dedupe_key = 'received:' || %(moved)s::text AND w.id <> taken.id AND w.ts IS NOT NULL)
 SELECT id FROM taken""",
-        {"id": notice.id, "token": token, "ts": ts, "moved": moved, "elsewhere": elsewhere},
+        {
+            "id": notice.id,
+            "version": notice.version,
+            "token": token,
+            "ts": ts,
+            "shown": shown,
+            "moved": moved,
+            "elsewhere": elsewhere,
+        },
     )
     return row is not None
 
 
-async def failed(db: Database, notice: Notice, token: str, *, error: str, retry_in: float | None) -> None:
-    """It could not be posted: again after so many seconds, or never (None: it would stop its thread)."""
+async def failed(
+    db: Database,
+    notice: Notice,
+    token: str,
+    *,
+    error: str,
+    retry_in: float | None,
+    unanswered: bool = False,
+) -> None:
+    """It could not be posted: again after so many seconds, or never (None: it would stop its thread).
+
+    `unanswered`: what is in Slack already is shown once more later, as with a card.
+    """
     await db.query(
-        """UPDATE notices SET failures = failures + 1, last_error = %(error)s, token = NULL,
+        f"""UPDATE notices SET failures = failures + 1, last_error = %(error)s, token = NULL,
        lease_until = NULL,
        posted_at = CASE WHEN %(seconds)s::float IS NULL THEN house_now() END,
-       not_before = house_now() + make_interval(secs => coalesce(%(seconds)s::float, 0))
+       not_before = house_now() + make_interval(secs => coalesce(%(seconds)s::float, 0)), shown = NULL,
+       again_at = CASE WHEN %(unanswered)s AND ts IS NOT NULL THEN {MAY_BE_LATE} ELSE again_at END
  WHERE id = %(id)s AND token = %(token)s""",
-        {"id": notice.id, "token": token, "error": text(error), "seconds": retry_in},
+        {
+            "id": notice.id,
+            "token": token,
+            "error": text(error),
+            "seconds": retry_in,
+            "unanswered": unanswered,
+        },
     )
 
 

@@ -299,13 +299,16 @@ class Notice:
     failures: int
     token: str
     ts: str | None = None
+    version: int = 0
+    shown: str | None = None
+    """A digest of what it was brought up to the last time, if that is certain."""
 
 
 @dataclass(frozen=True)
 class Line:
     """The first message of the answer to a run, at `ts`, with the rows that it tells of.
 
-    `calls` are those of the run's last turn, `approvals` all of the run's.
+    `calls` are those of the run's last turn, `approvals` all of the run's; read at `now`.
     """
 
     run: Run
@@ -313,6 +316,7 @@ class Line:
     ts: str
     calls: tuple[Call, ...]
     approvals: tuple[Approval, ...]
+    now: datetime
 
 
 @dataclass(frozen=True)

@@ -274,6 +274,8 @@ def notice(row: Row) -> Notice:
         row["failures"],
         row["token"],
         row["ts"],
+        row["version"],
+        row["shown"],
     )
 
 

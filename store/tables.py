@@ -318,6 +318,7 @@ cards = sa.Table(
     _int("wanted_version", default="1"),
     *_lease(),
     _time("not_before"),
+    _time("again_at"),  # to be shown once more then: an older update may have come after what is shown
     _int("failures"),
     _text("last_error", null=True),
     _time("posted_at"),
@@ -325,7 +326,11 @@ cards = sa.Table(
     sa.UniqueConstraint("team_id", "channel_id", "ts"),
     sa.CheckConstraint("channel_id IS NOT NULL OR user_id IS NOT NULL", "somewhere"),
     sa.Index("ix_cards_approval_id", "approval_id"),
-    sa.Index("ix_cards_behind", "created_at", postgresql_where=sa.text("shown_version < wanted_version")),
+    sa.Index(
+        "ix_cards_behind",
+        "created_at",
+        postgresql_where=sa.text("shown_version < wanted_version OR again_at IS NOT NULL"),
+    ),
 )
 
 notices = sa.Table(
@@ -340,14 +345,19 @@ notices = sa.Table(
     _json("data"),
     *_lease(),
     _time("not_before"),
+    _time("again_at"),  # like a card's
     _int("failures"),
     _text("last_error", null=True),
     _text("ts", null=True),
+    _int("version"),  # one more each time that there is news for what is in Slack already
+    _text("shown", null=True),  # a digest of what it was last brought up to, if that is certain
     _time("posted_at"),
     _now("created_at"),
     sa.UniqueConstraint("dedupe_key"),
     sa.CheckConstraint("(conversation_id IS NULL) <> (user_id IS NULL)", "one_place"),
-    sa.Index("ix_notices_unposted", "id", postgresql_where=sa.text("posted_at IS NULL")),
+    sa.Index(
+        "ix_notices_unposted", "id", postgresql_where=sa.text("posted_at IS NULL OR again_at IS NOT NULL")
+    ),
 )
 
 held_items = sa.Table(

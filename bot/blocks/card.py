@@ -22,7 +22,7 @@ from bot.blocks.bounded import (
 from bot.blocks.bounded import context as context_line
 from bot.blocks.details import CardContext
 from bot.blocks.people import moment, people, roles
-from bot.blocks.phrases import Phrase, User, fill, joined, words
+from bot.blocks.phrases import Link, Phrase, User, fill, joined, words
 from bot.blocks.status import status_lines
 from bot.blocks.target import Target
 from bot.blocks.unknown import question, settling_buttons
@@ -31,7 +31,7 @@ from bot.texts import Texts
 from store.records import Approval
 from store.transitions import ApprovalStatus
 
-__all__ = ["Action", "CardContext", "card", "plain_card", "title"]
+__all__ = ["Action", "CardContext", "card", "plain_card", "spent", "title"]
 
 
 _MOST_VALUES = 12
@@ -65,6 +65,13 @@ def plain_card(approval: Approval, context: CardContext, *, mention: bool = Fals
     impact = details.impact(approval.shown, context.texts)
     blocks = [plain_section(joined([*said, *impact], "\n")), *_decision(approval, context, mention=mention)]
     return message(_text(approval, context, mention=mention), [*blocks, *_pressable(approval, context)])
+
+
+def spent(pressed: Message, link: str | None, texts: Texts) -> Message:
+    """A card without its buttons, for where nobody can take them away later; `link` is the way to another."""
+    way: list[Phrase] = [(Link(link, texts.common.open_card),)] if link else []
+    left = [block for block in pressed.blocks if block["type"] != "actions"]
+    return replace(pressed, blocks=(*left, lines([joined([fill(texts.card.spent), *way])])))
 
 
 def title(approval: Approval) -> str:

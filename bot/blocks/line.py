@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import assert_never
 
 from bot.blocks.bounded import Message, lines, message
@@ -18,6 +19,7 @@ from store.transitions import ApprovalStatus, CallStatus, RunStatus
 Count = tuple[int, int | None]
 
 _MOST_NAMED = 5
+_SOON = timedelta(minutes=1)
 _REFUSED = frozenset({CallStatus.REJECTED, CallStatus.EXPIRED, CallStatus.VETOED})
 
 
@@ -45,7 +47,7 @@ def _said(rows: Rows, context: LineContext) -> list[Phrase]:
     said = context.texts.line
     match rows.run.status:
         case RunStatus.QUEUED:
-            return [_queued(rows, context.texts)]
+            return [_queued(rows, context)]
         case RunStatus.RUNNING | RunStatus.AWAITING_APPROVAL:
             return [*_executing(rows, context), *_open(rows, context)] or [_thinking(rows, context)]
         case RunStatus.COMPLETED:
@@ -60,10 +62,17 @@ def _said(rows: Rows, context: LineContext) -> list[Phrase]:
             assert_never(never)
 
 
-def _queued(rows: Rows, texts: Texts) -> Phrase:
+def _queued(rows: Rows, context: LineContext) -> Phrase:
+    texts = context.texts
     if rows.run.not_before is None:
         return fill(texts.line.queued)
-    return fill(texts.line.again, when=moment(rows.run.not_before, texts))
+    if (following := _next(rows, context)) is not None:
+        return following
+    if rows.run.not_before - rows.now < _SOON:
+        return fill(texts.line.again_soon)
+    # no seconds: the same words for every try of the same minute
+    after = rows.run.not_before.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    return fill(texts.line.again, when=moment(after, texts))
 
 
 # --- while it works ---
@@ -93,12 +102,21 @@ def _tool_words(name: str, context: LineContext) -> Phrase:
     return words(own, LINE) if own else fill(context.texts.line.tool, tool=name)
 
 
+def _next(rows: Rows, context: LineContext) -> Phrase | None:
+    # the same words while it is tried and until it is tried again: every few seconds, perhaps for hours
+    allowed = (call for call in rows.calls if call.status is CallStatus.ALLOWED and call.attempts == 0)
+    call = next(allowed, None)
+    return None if call is None else fill(context.texts.line.next, what=_tool_words(call.tool, context))
+
+
 def _thinking(rows: Rows, context: LineContext) -> Phrase:
     said = context.texts.line
     statuses = {call.status for call in rows.calls}
     unjudged = next((call for call in rows.calls if call.status is CallStatus.PROPOSED), None)
     if unjudged is not None:
         return fill(said.measuring, what=_tool_words(unjudged.tool, context))
+    if (following := _next(rows, context)) is not None:
+        return following
     if CallStatus.SUPERSEDED in statuses:
         return fill(said.looking_again)
     if statuses & _REFUSED:

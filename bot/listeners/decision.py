@@ -4,11 +4,13 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncAck, AsyncApp
 
+from agent.decide import Recorded
 from bot.after import AfterAnswer
 from bot.blocks.card import Action
 from bot.bot import Bot
-from bot.copies import adopt_copy
+from bot.copies import keep_copy, spend_copy
 from bot.deciding import Outcome, decide_as, sentence
+from bot.identity import Nobody
 from bot.payloads import Press, read_click
 from bot.private import Place
 
@@ -28,4 +30,6 @@ def register(app: AsyncApp, bot: Bot) -> None:
 async def tell_outcome(bot: Bot, click: Press, outcome: Outcome) -> None:
     """Tell the person who clicked what became of it, and see that what they clicked shows it too."""
     await bot.private.tell(Place.of_click(click), await sentence(bot, outcome, click.user_id))
-    await adopt_copy(bot, click)
+    await keep_copy(bot, click, decided=isinstance(outcome, Recorded))
+    if not isinstance(outcome, Nobody):
+        await spend_copy(bot, click)

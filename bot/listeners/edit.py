@@ -21,7 +21,7 @@ from bot.blocks.modals import (
     waiting_view,
 )
 from bot.bot import Bot
-from bot.copies import adopt_copy
+from bot.copies import keep_copy, spend_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
 from bot.forms import field_titles, form_errors, read_form
 from bot.identity import Nobody
@@ -39,8 +39,9 @@ def register(app: AsyncApp, bot: Bot) -> None:
 
     async def open_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
         click = read_click(body)
-        await open_then_fill(bot, click, opening_view("edit", click.target, bot.texts), _form, after)
-        after.do(adopt_copy, bot, click)
+        if await open_then_fill(bot, click, opening_view("edit", click.target, bot.texts), _form, after):
+            after.do(spend_copy, bot, click)
+        after.do(keep_copy, bot, click)
         await ack()
 
     async def submit_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:

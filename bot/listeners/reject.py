@@ -10,7 +10,7 @@ from bot.blocks.bounded import View
 from bot.blocks.card import Action
 from bot.blocks.modals import Callback, problem_view, reason_block, reason_of, reject_view
 from bot.bot import Bot
-from bot.copies import adopt_copy
+from bot.copies import keep_copy, spend_copy
 from bot.deciding import decide_as, look_as, sentence
 from bot.modals import open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -22,8 +22,9 @@ def register(app: AsyncApp, bot: Bot) -> None:
 
     async def open_form(ack: AsyncAck, body: dict[str, Any], after: AfterAnswer) -> None:
         click = read_click(body)
-        await open_then_fill(bot, click, reject_view(click.target, bot.texts), _form, after)
-        after.do(adopt_copy, bot, click)
+        if await open_then_fill(bot, click, reject_view(click.target, bot.texts), _form, after):
+            after.do(spend_copy, bot, click)
+        after.do(keep_copy, bot, click)
         await ack()
 
     async def submit(ack: AsyncAck, body: dict[str, Any]) -> None:

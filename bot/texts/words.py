@@ -68,6 +68,7 @@ class CardWords:
     asks_you: str
     escalated: str
     so_far: str
+    spent: str
     sample: str
     rationale: str
     rationale_before_edit: str
@@ -238,12 +239,14 @@ class LineWords:
     refused: str
     measuring: str
     checking_again: str
+    next: str
     tool: str
     running: str
     counted: str
     counted_of: str
     queued: str
     again: str
+    again_soon: str
     waiting: str
     either: str
     approved: str

@@ -15,6 +15,7 @@ from store.statements.fragments import (
     close_in_run,
     event,
     first_shown,
+    line_follows,
     nobody_knows,
     record,
 )
@@ -138,6 +139,7 @@ approval AS (
 {CARDS_FOLLOW},
 {RELEASE_ITEMS},
 {close_in_run(keep=True)},
+{line_follows("run r")},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT n.dedupe_key, run.conversation_id, n.kind, n.data

@@ -19,10 +19,29 @@ APPROVAL_IS_LOCKED = "(SELECT count(*) FROM locked) >= 0"
 STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"  # the run of a call `c`
 RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"
 
+# For so long Slack may still carry out an update that got no answer, also after a newer one: it was given up
+# after 8 s at most, and what stands between us and Slack seldom waits for longer than 30 s.
+MAY_BE_LATE = "house_now() + make_interval(secs => 30)"
+
+
+def again_after_a_lapse(row: str) -> str:
+    """When to show once more what is claimed: its last publisher is gone if it still has a token."""
+    return f"""CASE WHEN {row}.token IS NOT NULL AND {row}.ts IS NOT NULL
+              THEN {MAY_BE_LATE} ELSE {row}.again_at END"""
+
+
 # Copies of a changed approval are behind their row from the same statement on.
 CARDS_FOLLOW = """card AS (
   UPDATE cards k SET wanted_version = approval.version, not_before = NULL
     FROM approval WHERE k.approval_id = approval.id)"""
+
+
+def line_follows(runs: str) -> str:
+    """The line of a run `r` that has ended is behind: only a notice would see to it, and none may follow."""
+    return f"""line AS (
+  UPDATE notices w SET posted_at = NULL, version = w.version + 1, failures = 0, not_before = NULL
+    FROM {runs} WHERE r.ended_at IS NOT NULL AND w.dedupe_key = 'received:' || r.id AND w.ts IS NOT NULL)"""
+
 
 # What people are asked: each approval with the content of its first revision, and where its card goes.
 ASKED = """asked AS (
@@ -91,5 +110,5 @@ def close_in_run(call: str = "call", keep: bool = False) -> str:
       worker = CASE WHEN {last} THEN %(worker)s ELSE r.worker END,
       lease_until = CASE WHEN {last} THEN {LEASE_UNTIL} ELSE r.lease_until END
     FROM {call} WHERE r.id = {call}.run_id
-  RETURNING r.id, r.conversation_id, r.seq, to_json(r) AS whole,
+  RETURNING r.id, r.conversation_id, r.seq, r.ended_at, to_json(r) AS whole,
             coalesce(r.token = %(run_token)s, false) AS kept)"""

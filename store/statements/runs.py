@@ -9,6 +9,7 @@ from store.statements.fragments import (
     NOTIFY,
     event,
     first_shown,
+    line_follows,
     nobody_knows,
     record,
 )
@@ -253,7 +254,7 @@ run AS (
          ended_at = coalesce(r.ended_at, house_now()),
          open_calls = r.open_calls - (SELECT count(*) FROM held WHERE held.attempts = 0)
    WHERE r.id = %(run)s AND (SELECT count(*) FROM held) >= 0 AND {guard}
-  RETURNING r.id, r.conversation_id),
+  RETURNING r.id, r.conversation_id, r.ended_at),
 call AS (
   UPDATE calls c SET status = CASE WHEN c.attempts = 0 THEN 'cancelled'::call_status ELSE 'unknown' END,
          result = CASE WHEN c.attempts = 0 THEN {CANCELLED_RESULT} ELSE c.result END,
@@ -269,6 +270,7 @@ approval AS (
     FROM run, locked LEFT JOIN held ON held.id = locked.call_id
    WHERE a.id = locked.id RETURNING a.id, a.version),
 {CARDS_FOLLOW},
+{line_follows("run r")},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT 'cancelled:' || id, conversation_id, 'run_cancelled', jsonb_build_object('run_id', id) FROM run

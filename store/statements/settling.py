@@ -10,6 +10,7 @@ from store.statements.fragments import (
     STOPPED,
     close_in_run,
     event,
+    line_follows,
     record,
 )
 from store.transitions import FINISHED_RUNS, quoted
@@ -48,6 +49,7 @@ notice AS (
     FROM approval WHERE late
   ON CONFLICT (dedupe_key) DO NOTHING),
 {CARDS_FOLLOW},
+{line_follows("call JOIN runs r ON r.id = call.run_id")},
 {RELEASE_ITEMS}
 SELECT call.id,
        {record("call.run_id", event("'call.settled'", "%(outcome)s::jsonb", "approval.id", "call.id"))},

@@ -42,10 +42,10 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever shows progress hears nothing of what the worker does."""
-    monkeypatch.setattr(Following, "_keep", _nothing)
+    monkeypatch.setattr(Following, "_keep", unheard)
 
 
-async def _nothing(following: Following, run_id: RunId, followed: Any) -> None:
+async def unheard(following: Following, run_id: RunId, followed: Any) -> None:
     following._followed.pop(run_id)
 
 

@@ -124,9 +124,12 @@ CREATE TABLE notices (
 	worker TEXT, 
 	lease_until TIMESTAMP WITH TIME ZONE, 
 	not_before TIMESTAMP WITH TIME ZONE, 
+	again_at TIMESTAMP WITH TIME ZONE, 
 	failures INTEGER DEFAULT 0 NOT NULL, 
 	last_error TEXT, 
 	ts TEXT, 
+	version INTEGER DEFAULT 0 NOT NULL, 
+	shown TEXT, 
 	posted_at TIMESTAMP WITH TIME ZONE, 
 	created_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_notices PRIMARY KEY (id), 
@@ -135,7 +138,7 @@ CREATE TABLE notices (
 	CONSTRAINT fk_notices_conversation_id FOREIGN KEY(conversation_id) REFERENCES conversations (id)
 )
 ;;
-CREATE INDEX ix_notices_unposted ON notices (id) WHERE posted_at IS NULL
+CREATE INDEX ix_notices_unposted ON notices (id) WHERE posted_at IS NULL OR again_at IS NOT NULL
 ;;
 CREATE TABLE directory_members (
 	team_id TEXT NOT NULL, 
@@ -332,6 +335,7 @@ CREATE TABLE cards (
 	worker TEXT, 
 	lease_until TIMESTAMP WITH TIME ZONE, 
 	not_before TIMESTAMP WITH TIME ZONE, 
+	again_at TIMESTAMP WITH TIME ZONE, 
 	failures INTEGER DEFAULT 0 NOT NULL, 
 	last_error TEXT, 
 	posted_at TIMESTAMP WITH TIME ZONE, 
@@ -342,9 +346,9 @@ CREATE TABLE cards (
 	CONSTRAINT fk_cards_approval_id FOREIGN KEY(approval_id) REFERENCES approvals (id)
 )
 ;;
-CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version
-;;
 CREATE INDEX ix_cards_approval_id ON cards (approval_id)
+;;
+CREATE INDEX ix_cards_behind ON cards (created_at) WHERE shown_version < wanted_version OR again_at IS NOT NULL
 ;;
 CREATE TABLE vetoes (
 	id BIGINT GENERATED ALWAYS AS IDENTITY, 

@@ -9,14 +9,18 @@ from store.engine import Database
 from store.records import Card, DirectoryUser, Notice
 from tests import databases
 from tests.integration.store.rows import (
+    ANA,
     LEASE,
     TEAM,
     a_claimed_run,
     a_pending_approval,
     a_run,
+    an_attempted_call,
     approve,
     expire,
+    mark_unknown,
     pending_approvals,
+    settle,
     shift_clock,
     the,
     vote,
@@ -122,6 +126,100 @@ async def test_a_card_whose_message_is_gone_is_posted_anew(db: Database) -> None
     await cards.lost(db, card.id, "t")
     again = await post(db, "6.6")
     assert (again.id, again.ts, again.shown_version) == (card.id, None, 0)
+
+
+async def doubt(db: Database, revision: int | None = None, attempts: int | None = None) -> bool:
+    return await cards.doubt(
+        db, team_id=TEAM, channel_id="C0APPROVALS", ts="5.5", revision=revision, attempts=attempts
+    )
+
+
+async def test_an_update_that_got_no_answer_is_shown_once_more_when_it_can_no_longer_come(
+    db: Database, database: databases.Database
+) -> None:
+    card = await shown(db)
+    approval = await the(db, card.approval_id)
+    await vote(db, approval)
+    assert await behind(db) is not None
+    await cards.failed(db, card.id, "t", error="no answer", retry_in=2, unanswered=True)
+    shift_clock(database, "3 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
+    assert await approve(db, await the(db, approval.id), ANA)  # what is new does not wait for it
+    await post(db, "5.5")
+    assert await behind(db) is None
+    shift_clock(database, "31 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
+
+
+async def test_a_post_that_got_no_answer_is_no_update(db: Database, database: databases.Database) -> None:
+    await a_pending_approval(db)
+    card = await behind(db)
+    assert card is not None
+    await cards.failed(db, card.id, "t", error="no answer", retry_in=0, unanswered=True)
+    await post(db, "5.5")
+    shift_clock(database, "31 seconds")
+    assert await behind(db) is None
+
+
+async def test_what_a_publisher_that_is_gone_has_sent_is_shown_once_more(
+    db: Database, database: databases.Database
+) -> None:
+    card = await shown(db)
+    await vote(db, await the(db, card.approval_id))
+    assert await behind(db, "gone") is not None
+    shift_clock(database, "16 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
+    shift_clock(database, "48 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
+
+
+async def test_a_copy_whose_buttons_should_be_gone_is_shown_anew_once_for_many_clicks(
+    db: Database, database: databases.Database
+) -> None:
+    card = await shown(db)
+    assert not await doubt(db, 1)  # it is pending: its buttons are right
+    assert await doubt(db, 2)
+    shift_clock(database, "3 seconds")
+    await post(db, "5.5")
+    assert await approve(db, await the(db, card.approval_id))
+    assert not await doubt(db, 1)  # it is behind anyhow
+    await post(db, "5.5")
+    assert [await doubt(db, 1) for _ in range(3)] == [True, False, False]
+    assert await behind(db) is None
+    shift_clock(database, "6 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
+
+
+async def test_a_copy_that_asks_what_happened_is_shown_anew_once_somebody_has_said_it(db: Database) -> None:
+    claimed = await an_attempted_call(db)
+    assert await mark_unknown(db, claimed)
+    await post(db, "5.5")
+    assert not await doubt(db, 1, attempts=1)
+    assert await doubt(db, 1, attempts=2)
+    await db.query("UPDATE cards SET not_before = NULL")
+    await post(db, "5.5")
+    assert await settle(db, claimed.call.id)
+    await post(db, "5.5")
+    assert await doubt(db, 1, attempts=1)
+
+
+async def test_a_copy_that_is_just_being_shown_is_shown_anew_afterwards(
+    db: Database, database: databases.Database
+) -> None:
+    card = await shown(db)
+    await vote(db, await the(db, card.approval_id))
+    assert await behind(db) is not None
+    assert await doubt(db)
+    assert await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts="5.5", version=2)
+    assert await behind(db) is None
+    shift_clock(database, "16 seconds")
+    await post(db, "5.5")
+    assert await behind(db) is None
 
 
 async def adopt(db: Database, approval_id: str, ts: str, channel: str = "C0APPROVALS") -> bool:

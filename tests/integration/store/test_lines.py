@@ -1,17 +1,29 @@
 """Lines: a run's first message, which waits again when a later notice tells something new of the run."""
 
-from store import lines, notices, runs
+from typing import Any
+
+import pytest
+
+from store import calls, lines, notices, runs
 from store.engine import Database
 from store.records import Notice, Run
 from store.transitions import RunStatus
 from tests import databases
 from tests.integration.store.rows import (
+    CANCELLED,
     LEASE,
+    a_claimed_call,
     a_claimed_run,
     a_run,
     a_turn,
+    an_attempted_call,
     asked,
+    cancel,
+    ending,
+    mark_unknown,
     propose,
+    release,
+    settle,
     shift_clock,
 )
 
@@ -92,7 +104,8 @@ async def test_news_while_a_line_is_brought_up_to_date_open_it_once_more(db: Dat
     assert older is not None and older.ts == "5.5"
     await say(db, run, "answer")
     await told(db, run)
-    assert not await notices.posted(db, older, "older", ts="5.5")
+    assert await next_notice(db, "newer") is None  # one at a time
+    assert await notices.posted(db, older, "older", ts="5.5")
     newer = await next_notice(db, "newer")
     assert newer is not None and newer.id == older.id
     assert await notices.posted(db, newer, "newer", ts="5.5")
@@ -109,6 +122,102 @@ async def test_a_line_whose_publisher_is_gone_is_taken_by_another(
     shift_clock(database, "16 seconds")
     line = await next_notice(db)
     assert line is not None and line.ts == "5.5"
+
+
+# --- one at a time ---
+
+
+async def shown_line(db: Database, run: Run, **values: Any) -> bool:
+    """Take the line, and let it go as one that shows something."""
+    turn = await lines.take(db, run.id, token="l", worker="w1", lease=LEASE)
+    assert turn is not None and turn.is_ours
+    return await lines.let_go(db, run.id, "l", shown="digest", **values)
+
+
+async def a_line_at_rest(db: Database) -> Run:
+    """A run whose first message is in Slack, at 5.5."""
+    run = await a_run(db)
+    assert await lines.take(db, run.id, token="a", worker="w1", lease=LEASE) is None  # not posted yet
+    first = await next_notice(db)
+    assert first is not None
+    assert await notices.posted(db, first, TOKEN, ts="5.5")
+    return run
+
+
+async def test_a_line_is_taken_by_one_at_a_time_and_knows_what_it_shows(db: Database) -> None:
+    run = await a_line_at_rest(db)
+    taken = [await lines.take(db, run.id, token=t, worker="w1", lease=LEASE) for t in ("a", "b")]
+    assert taken == [lines.Turn(True, None), lines.Turn(False, None)]
+    assert not await lines.let_go(db, run.id, "a", shown="digest")
+    assert await lines.take(db, run.id, token="b", worker="w1", lease=LEASE) == lines.Turn(True, "digest")
+
+
+async def test_a_line_that_is_taken_waits_for_its_publisher(db: Database) -> None:
+    run = await a_posted_line(db)
+    await lines.take(db, run.id, token="l", worker="w1", lease=LEASE)
+    await told(db, run)
+    assert await next_notice(db) is None
+    assert await lines.let_go(db, run.id, "l", shown="digest")
+    line = await next_notice(db)
+    assert line is not None and (line.ts, line.shown) == ("5.5", "digest")
+    assert await lines.take(db, run.id, token="l", worker="w1", lease=LEASE) == lines.Turn(False, None)
+
+
+async def test_an_update_of_a_line_that_got_no_answer_is_sent_once_more(
+    db: Database, database: databases.Database
+) -> None:
+    run = await a_line_at_rest(db)
+    assert not await shown_line(db, run, unanswered=True)
+    assert not await shown_line(db, run)
+    assert await next_notice(db) is None
+    shift_clock(database, "31 seconds")
+    line = await next_notice(db)
+    assert line is not None and line.shown is None  # nobody knows what it shows
+    assert await notices.posted(db, line, TOKEN, ts="5.5", shown="digest")
+    assert await next_notice(db) is None
+
+
+async def test_who_was_overtaken_in_a_line_has_it_sent_once_more(
+    db: Database, database: databases.Database
+) -> None:
+    run = await a_line_at_rest(db)
+    await lines.take(db, run.id, token="slow", worker="w1", lease=LEASE)
+    shift_clock(database, "16 seconds")
+    await lines.take(db, run.id, token="quick", worker="w1", lease=LEASE)
+    assert not await lines.let_go(db, run.id, "slow", shown="old")
+    assert not await lines.let_go(db, run.id, "quick", shown="new")
+    assert await lines.let_go(db, run.id, "slow", shown="old")
+    line = await next_notice(db)
+    assert line is not None and line.shown is None
+
+
+@pytest.mark.parametrize("how", ["done", "failed", "settled", "stopped"])
+async def test_how_a_call_ends_is_told_in_the_line_of_a_run_that_has_ended_before(
+    db: Database, how: str
+) -> None:
+    claimed = await (a_claimed_call(db) if how == "stopped" else an_attempted_call(db))
+    while (notice := await next_notice(db)) is not None:
+        assert await notices.posted(db, notice, TOKEN, ts="5.5")
+    if how == "settled":
+        assert await mark_unknown(db, claimed)
+    assert await cancel(db, claimed.run.id)
+    while (notice := await next_notice(db)) is not None:
+        assert await notices.posted(db, notice, TOKEN, ts=notice.ts or "6.6")
+    match how:
+        case "done":
+            assert await calls.finish_done(db, claimed, **ending())
+        case "failed":
+            assert await calls.finish_failed(db, claimed, **ending())
+        case "settled":
+            assert await settle(db, claimed.call.id)
+        case "stopped":
+            assert await release(db, claimed)
+            assert await calls.stop_released(db, CANCELLED)
+    line = await next_notice(db)
+    if line is not None and line.kind == "outcome_settled":
+        assert await notices.posted(db, line, TOKEN, ts="7.7")
+        line = await next_notice(db)
+    assert line is not None and (line.kind, line.ts) == ("run_received", "5.5")
 
 
 async def test_a_line_is_read_with_the_last_turns_calls_and_all_approvals(db: Database) -> None:

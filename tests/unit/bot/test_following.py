@@ -8,7 +8,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 
 from agent.progress import Count
-from bot.following import BURST, EVERY_SECONDS, MOST_FAILURES, PER_SECOND, Allowance, Following, Said
+from bot.following import BURST, EVERY_SECONDS, MOST_FAILURES, PER_SECOND, Allowance, Busy, Following, Said
 from store.errors import DatabaseUnavailable
 from store.records import RunId
 
@@ -84,6 +84,14 @@ async def test_many_steps_at_once_are_shown_once() -> None:
         following.moved(RUN)
     await at_rest(following)
     assert [run for _, run, _ in shown.calls] == [RUN]
+
+
+async def test_what_another_is_about_is_shown_a_second_later_however_often() -> None:
+    shown = Shown(faults=[Busy()] * (MOST_FAILURES + 1))
+    following = shown.following()
+    following.moved(RUN)
+    await at_rest(following)
+    assert [at for at, *_ in shown.calls] == [n * EVERY_SECONDS for n in range(MOST_FAILURES + 2)]
 
 
 async def test_a_step_while_it_is_shown_is_shown_a_second_later() -> None:

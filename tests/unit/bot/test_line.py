@@ -75,7 +75,7 @@ def call(status: str, tool: str = "refund_payments", **changes: Any) -> Call:
 def said(of: Run, *calls: Call, approvals: tuple[Approval, ...] = (), **context: Any) -> str:
     """The line, after a strict Slack has taken it."""
     made = LineContext(EN, **{"doing": DOING, **context})
-    return read(accepted(line(Line(of, IN_CHANNEL, "1.1", calls, approvals), made)))
+    return read(accepted(line(Line(of, IN_CHANNEL, "1.1", calls, approvals, NOW), made)))
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,13 @@ def said(of: Run, *calls: Call, approvals: tuple[Approval, ...] = (), **context:
 )
 def test_a_run_at_work_says_what_it_does_now(status: str, words: str) -> None:
     assert said(run("running"), call(status)) == words
+
+
+@pytest.mark.parametrize("status", ["running", "queued"])
+def test_an_allowed_call_that_must_wait_is_told_the_same_while_it_is_tried(status: str) -> None:
+    of = run(status, not_before=NOW if status == "queued" else None)
+    words = said(of, call("allowed", attempts=0))
+    assert words == "Refunding payments: next, as soon as nothing else is in its way."
 
 
 def test_a_run_that_has_just_begun_reads_the_request() -> None:
@@ -129,7 +136,7 @@ def test_a_run_that_waits_says_for_whom_until_when_and_for_what() -> None:
 
 def test_who_waits_is_never_a_mention() -> None:
     context = LineContext(EN, names={"ap_1": ["<@U0MARTA>"]})
-    made = line(Line(run("awaiting_approval"), IN_CHANNEL, "1.1", (), (approval(),)), context)
+    made = line(Line(run("awaiting_approval"), IN_CHANNEL, "1.1", (), (approval(),), NOW), context)
     assert "<@" not in made.text
     assert '"user"' not in str(made.blocks)
 
@@ -156,7 +163,12 @@ def test_what_nobody_knows_waits_for_a_person() -> None:
 def test_a_run_in_the_queue_says_whether_something_is_in_its_way() -> None:
     assert said(run("queued")) == "About to go on."
     later = run("queued", not_before=NOW + timedelta(minutes=5))
-    assert said(later) == "Something is in the way; trying again 2026-11-26 23:15 UTC."
+    assert said(later) == "Something is in the way; trying again 2026-11-26 23:16 UTC."
+
+
+def test_a_run_that_is_tried_every_few_seconds_says_the_same_each_time() -> None:
+    tries = {said(run("queued", not_before=NOW + timedelta(seconds=n))) for n in (-3, 2, 59)}
+    assert tries == {"Something is in the way; trying again shortly."}
 
 
 @pytest.mark.parametrize(
