@@ -13,11 +13,7 @@ Block = dict[str, Any]
 
 def messages(claimed: ClaimedRun) -> list[Message]:
     """The stored turns of all runs up to this one, as they were sent and received."""
-    made: list[Message] = []
-    for turn in claimed.turns:
-        for message in turn.body:
-            _add(made, message)
-    return made
+    return extended([], (message for turn in claimed.turns for message in turn.body))
 
 
 def untold(claimed: ClaimedRun) -> list[Block]:
@@ -67,10 +63,11 @@ def result_block(call: Call) -> Block:
     return results.tool_result_block(call.provider_id, result)
 
 
-def with_message(history: Iterable[Message], content: list[Block]) -> list[Message]:
-    """The history and one more message of the user's side."""
+def extended(history: Iterable[Message], more: Iterable[Message]) -> list[Message]:
+    """The history and further messages; the history itself is left as it is."""
     made = list(history)
-    _add(made, {"role": "user", "content": content})
+    for message in more:
+        _add(made, message)
     return made
 
 

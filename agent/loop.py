@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from agent import conversation, results
+from agent.answers import (
+    Hopeless,
+    LastWords,
+    Turn,
+    Useless,
+    next_content,
+    read_answer,
+    said_by_house,
+)
+from agent.conversation import Block
 from agent.house import House
 from agent.leases import Leases
-from agent.model import Answer, Message, ModelBusy, ModelError, ToolSchema, flaw_of
+from agent.model import Answer, Message, ModelBusy, ModelError, ToolSchema
 from agent.outcome import Exhausted, Failed, Finished, Outcome, Retry
 from agent.results import system_prompt
 from agent.schema import InvalidInput, model_schema, split_input
@@ -20,7 +30,9 @@ from store.transitions import CallStatus
 from store.values import new_id
 
 MOST_FAULTS = 8
-LONGEST_BACKOFF = 300.0
+MOST_VETOED = 3
+LONGEST_BACKOFF = 300.0  # seconds
+LONGEST_WAIT = 3600.0  # seconds, also when the provider asks for more
 CLOSING = (
     "Your budget for this run is used up and you have no tools left. Say briefly what was done, what was not,"
     " and what is still open."
@@ -28,6 +40,11 @@ CLOSING = (
 LOST_TRACK = (
     "Nobody knows yet whether one of your calls took effect: this run ends here and you have no tools left."
     " Say briefly what was done, what was not, and that a person has to check the rest."
+)
+REFUSED_THRICE = (
+    "You have tried three times what had been refused: this run ends here and you have no tools left."
+    " Explain what you were going to do, that it was refused and why; say what was done all the same, and"
+    " what was not."
 )
 
 
@@ -48,7 +65,7 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
         try:
             ended = await _take_turn(house, thread)
         except ModelBusy as error:
-            return _retry(thread.run, error.message, error.retry_after)
+            return _retry(thread.run, error.message, retry_after=error.retry_after)
         except ModelError as error:
             return Failed(error.message)
         if ended is not None:
@@ -67,31 +84,52 @@ def _thread(claimed: ClaimedRun) -> Thread:
 
 async def _take_turn(house: House, thread: Thread) -> Outcome | None:
     exhausted = thread.run.steps >= house.policy.agent.max_steps or _spent(house, thread.run)
-    closing = exhausted or thread.lost_track
-    content = thread.untold
+    closing = CLOSING if exhausted else await _closing_words(house, thread)
+    content = (
+        [*thread.untold, said_by_house(closing)] if closing else next_content(thread.said, thread.untold)
+    )
     house.progress.moved(thread.run.id)
-    if closing or not content:
-        words = CLOSING if exhausted else LOST_TRACK if closing else "Please go on."
-        content = [*content, {"type": "text", "text": words}]
     assert house.model is not None, "a worker has a model"
+    asked = conversation.extended(thread.said, _by_user(content))
     answer = await house.model.answer(
         system=system_prompt(house.policy.agent.instructions, house.policy.agent.name),
-        messages=conversation.with_message(thread.said, content),
+        messages=asked,
         tools=_schemas(house.tools),
-        closing=closing,
+        closing=closing is not None,
     )
-    refused = _unusable(thread.run, answer)
-    if refused is not None:
-        return refused
-    if closing:  # a call without a row would be an orphan in the history
-        answer = replace(answer, content=[b for b in answer.content if b.get("type") != "tool_use"])
-    body: list[Message] = [{"role": "user", "content": content}]
-    if answer.content:
-        body.append({"role": "assistant", "content": answer.content})
-    if closing or not conversation.tool_uses(answer.content):
-        return await _finish(house, thread, answer, body, exhausted=exhausted)
-    await _save_turn(house, thread, answer, body)
-    return None
+    match read_answer(asked, answer, closing=closing is not None):
+        case Useless(why):
+            return _retry(thread.run, why, "The model gave no answer that can be used")
+        case Hopeless(why):
+            return Failed(why)
+        case LastWords(kept):
+            body = [*_by_user(content), *_by_model(kept)]
+            return await _finish(house, thread, replace(answer, content=kept), body, exhausted=exhausted)
+        case Turn(kept, note):
+            noted = _by_user([said_by_house(note)]) if note else []
+            body = [*_by_user(content), *_by_model(kept), *noted]
+            await _save_turn(house, thread, replace(answer, content=kept), body)
+            return None
+        case _ as never:
+            assert_never(never)
+
+
+async def _closing_words(house: House, thread: Thread) -> str | None:
+    """What the model is told when this must be its last answer; None: it may go on."""
+    if thread.lost_track:
+        return LOST_TRACK
+    if not any(call.status is CallStatus.VETOED for call in thread.calls):
+        return None
+    vetoed = await calls.count_vetoed(house.db, thread.run.id)
+    return REFUSED_THRICE if vetoed >= MOST_VETOED else None
+
+
+def _by_user(content: list[Block]) -> list[Message]:
+    return [{"role": "user", "content": content}] if content else []
+
+
+def _by_model(content: list[Block]) -> list[Message]:
+    return [{"role": "assistant", "content": content}] if content else []
 
 
 async def _finish(
@@ -135,7 +173,7 @@ async def _save_turn(house: House, thread: Thread, answer: Answer, body: list[Me
         output_tokens=run.output_tokens + answer.output_tokens,
     )
     thread.claimed = replace(thread.claimed, run=run)
-    thread.said = [*conversation.with_message(thread.said, body[0]["content"]), body[1]]
+    thread.said = conversation.extended(thread.said, body)
     thread.untold = []
     thread.calls = made
 
@@ -159,21 +197,6 @@ def _new_call(tools: Mapping[str, Tool], position: int, use: Mapping[str, Any]) 
     }
 
 
-def _unusable(run: Run, answer: Answer) -> Outcome | None:
-    """An answer that cannot be a turn of this run."""
-    flaw = flaw_of(answer.content)
-    if flaw is not None:
-        return _retry(run, flaw)
-    uses = conversation.tool_uses(answer.content)
-    if len({use["id"] for use in uses}) < len(uses):
-        return _retry(run, "The model gave two calls the same id.")
-    if answer.stop_reason == "max_tokens" and uses:
-        return _retry(run, "The model's answer was cut off inside a call.")
-    if answer.stop_reason == "refusal":
-        return Failed("The model refused to answer this request.")
-    return None
-
-
 def _schemas(tools: Mapping[str, Tool]) -> list[ToolSchema]:
     return [ToolSchema(**model_schema(tool)) for tool in tools.values()]
 
@@ -183,11 +206,13 @@ def _spent(house: House, run: Run) -> bool:
     return budget is not None and run.input_tokens + run.output_tokens >= budget
 
 
-def _retry(run: Run, error: str, retry_after: float | None = None) -> Outcome:
+def _retry(
+    run: Run, error: str, in_short: str = "The model did not answer", retry_after: float | None = None
+) -> Outcome:
+    """Ask again later: not before the provider wants it, and later each time it happens in a row."""
     if run.faults + 1 >= MOST_FAULTS:
-        return Failed(f"The model did not answer after {run.faults + 1} tries: {error}")
-    wait = retry_after if retry_after is not None else _backoff(run)
-    return Retry(min(max(wait, 1.0), LONGEST_BACKOFF), error)
+        return Failed(f"{in_short} after {run.faults + 1} tries: {error}")
+    return Retry(max(_backoff(run), min(retry_after or 0.0, LONGEST_WAIT)), error)
 
 
 def _backoff(run: Run) -> float:
@@ -213,7 +238,7 @@ async def record_fault(house: House, run_id: RunId, token: str, error: Exception
 
 
 def _worn_out(times: int, why: str) -> str:
-    return f"The work broke off {times} times in a row ({why}): see the worker's log, then use runs retry."
+    return f"The work broke off {times} times in a row ({why}): the worker's log says more."
 
 
 def _under_way(turn: Iterable[Call]) -> bool:

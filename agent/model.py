@@ -15,6 +15,8 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:  # else imported where it is used: it takes longer to load than all the rest together
@@ -277,12 +279,16 @@ def _status_error(error: anthropic.APIStatusError) -> ModelError:
     if transient and error.response.headers.get("x-should-retry") != "false":
         retry_after = _seconds(error.response.headers)
         return ModelBusy(f"The model is busy ({status}): {said}.", status, retry_after)
-    advice = _ADVICE.get(status, _OTHER_ADVICE)
+    too_long = status == 400 and "prompt is too long" in said.lower()
+    advice = _ADVICE.get(413 if too_long else status, _OTHER_ADVICE)
     return ModelRefused(f"The model refused ({status}): {said}. {advice}", status)
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Retry-After in seconds; None when it is missing or is not a number of them."""
+    """Retry-After in seconds, from its number or its date; None when it is missing or is neither.
+
+    https://www.rfc-editor.org/rfc/rfc9110.html#field.retry-after
+    """
     for header, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[header]) / scale
@@ -290,4 +296,18 @@ def _seconds(headers: Mapping[str, str]) -> float | None:
             continue
         if 0 <= seconds < float("inf"):
             return seconds
-    return None
+    until = _date(headers.get("retry-after"))
+    if until is None:
+        return None
+    # by the provider's own clock where it tells it: ours may be wrong
+    now = _date(headers.get("date")) or datetime.now(UTC)
+    return max((until - now).total_seconds(), 0.0)
+
+
+def _date(text: str | None) -> datetime | None:
+    """A date of HTTP, or None."""
+    try:
+        date = parsedate_to_datetime(text or "")
+    except ValueError:
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)

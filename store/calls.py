@@ -37,6 +37,12 @@ async def of_turn(db: Database, run_id: str, turn: int) -> list[Call]:
     return [rows.call(row) for row in found]
 
 
+async def count_vetoed(db: Database, run_id: str) -> int:
+    """How many calls of the run were answered with an earlier refusal."""
+    row = await db.one("SELECT count(*) AS n FROM calls WHERE run_id = %s AND status = 'vetoed'", [run_id])
+    return int(row["n"]) if row else 0
+
+
 async def _claim(db: Database, statement: str, params: dict[str, Any]) -> ClaimedCall | None:
     for _ in range(MOST_LOOKS):
         try:

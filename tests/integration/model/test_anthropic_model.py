@@ -147,7 +147,11 @@ async def test_a_transient_status_means_busy(status: int) -> None:
     [
         (("retry-after: 7",), 7.0),
         (("retry-after: 7", "retry-after-ms: 1500"), 1.5),
-        (("retry-after: Wed, 21 Oct 2026 07:28:00 GMT",), None),
+        (("date: Wed, 21 Oct 2026 07:26:30 GMT", "retry-after: Wed, 21 Oct 2026 07:28:00 GMT"), 90.0),
+        (("date: Wed, 21 Oct 2026 07:29:00 GMT", "retry-after: Wed, 21 Oct 2026 07:28:00 GMT"), 0.0),
+        (("retry-after: Wed, 21 Oct 2020 07:28:00 GMT",), 0.0),
+        (("retry-after: Wed, 99 Oct 2026 07:28:00 GMT",), None),
+        (("retry-after: soon",), None),
         (("retry-after: -1",), None),
         (("retry-after: nan",), None),
     ],
@@ -174,6 +178,15 @@ async def test_a_permanent_status_means_refused_and_says_what_to_do(status: int,
     assert "The provider's words." in error.message and advice in error.message
 
 
+async def test_a_prompt_that_is_too_long_means_a_new_conversation() -> None:
+    said = {
+        "type": "error",
+        "error": {"type": "invalid_request_error", "message": "Prompt is too long: 3 > 2"},
+    }
+    error = await error_of(http(400, json.dumps(said).encode()))
+    assert isinstance(error, ModelRefused) and "start a new one" in error.message
+
+
 async def test_a_429_that_will_not_pass_by_waiting_is_refused() -> None:
     error = await error_of(refused(429, "x-should-retry: false"))
     assert isinstance(error, ModelRefused) and "spend limit" in error.message
@@ -185,6 +198,13 @@ async def test_a_429_that_will_not_pass_by_waiting_is_refused() -> None:
         None,
         b"",
         b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nZZ\r\n{}\r\n",
+        b'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"typ',
+        http(
+            200,
+            b'event: message_start\ndata: {"type": "message_start"}\n\n',
+            "content-type: text/event-stream",
+        ),
         http(200, b"<html>a proxy</html>"),
         http(200, b'{"type": "message"}'),
         http(200, b"[]"),
@@ -198,6 +218,9 @@ async def test_a_429_that_will_not_pass_by_waiting_is_refused() -> None:
         "timeout",
         "dropped",
         "cut",
+        "malformed chunk",
+        "cut chunk",
+        "a stream that nobody asked for",
         "html",
         "empty",
         "list",
