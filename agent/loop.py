@@ -254,4 +254,4 @@ async def record_end(house: House, claimed: ClaimedRun, outcome: Outcome) -> Non
     if isinstance(outcome, Retry):
         await runs.requeue(house.db, claimed, seconds=outcome.after_seconds, why=outcome.error, fault=True)
     elif isinstance(outcome, Failed):
-        await runs.fail(house.db, claimed, outcome.error, results.cancelled("").to_json())
+        await runs.fail(house.db, claimed, outcome.error, results.broken_off("").to_json())

@@ -33,6 +33,7 @@ __all__ = [
     "Result",
     "allowed",
     "approved_by_policy_after_wait",
+    "broken_off",
     "cancelled",
     "deferred",
     "executed",
@@ -212,6 +213,15 @@ def waited_in_vain(tool: str) -> Result:
         "do not repeat it in this run."
     )
     return did_not_run(tool, "waitedInVain", instruction)
+
+
+def broken_off(tool: str) -> Result:
+    """The run failed before the call was started."""
+    instruction = (
+        "The work broke off before this call was started, so it did not run. Nobody refused it: ask again if "
+        "it is still needed."
+    )
+    return did_not_run(tool, "cancelled", instruction)
 
 
 def invalid(tool: str, fields: Iterable[tuple[str, str]]) -> Result:

@@ -102,11 +102,18 @@ def notice(
             after = fill(texts.notice.exhausted) if known is NoticeKind.RUN_EXHAUSTED else ()
             return _answer(data.get("text") or "", after, texts)
         case NoticeKind.RUN_FAILED:
-            return sentence(fill(texts.notice.failed, error=words(data.get("error") or "", limits.OUTCOME)))
+            return _failed(data, texts)
         case NoticeKind.RUN_CANCELLED:
             return sentence(fill(texts.notice.cancelled))
         case _ as never:
             assert_never(never)
+
+
+def _failed(data: Mapping[str, Any], texts: Texts) -> Message:
+    said = [fill(texts.notice.failed, error=words(data.get("error") or "", limits.OUTCOME))]
+    if "run_id" in data:
+        said.append(fill(texts.notice.failed_retry, run=data["run_id"]))
+    return message(joined(said), [lines(said)])
 
 
 def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, texts: Texts) -> Message:

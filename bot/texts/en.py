@@ -203,6 +203,10 @@ ENGLISH = Texts(
         ran="Done without asking ({tool}): {text}",
         exhausted="I stopped here: this run has used up its steps.",
         failed="I could not finish: {error}",
+        failed_retry=(
+            "What ran before stays as it is and is not repeated. An operator can let this run go on: "
+            "vistobueno runs retry {run}"
+        ),
         cancelled="This run was stopped. What had not run does not run any more.",
         no_words="Finished.",
         answer_cut="The answer was longer than fits here.",

@@ -213,6 +213,7 @@ class NoticeWords:
     ran: str
     exhausted: str
     failed: str
+    failed_retry: str
     cancelled: str
     no_words: str
     answer_cut: str

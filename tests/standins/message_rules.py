@@ -19,13 +19,18 @@ BLOCK_FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {  # require
         frozenset({"tool_use_id"}),
         frozenset({"content", "is_error", "toolset_name", "cache_control"}),
     ),
+    "server_tool_use": (frozenset({"id", "name", "input"}), frozenset({"caller", "cache_control"})),
+    "web_search_tool_result": (frozenset({"tool_use_id", "content"}), frozenset({"caller", "cache_control"})),
     "thinking": (frozenset({"thinking", "signature"}), frozenset()),
     "redacted_thinking": (frozenset({"data"}), frozenset()),
     "image": (frozenset({"source"}), frozenset({"cache_control"})),
     "document": (frozenset({"source"}), frozenset({"title", "context", "citations", "cache_control"})),
     "search_result": (frozenset({"source", "title", "content"}), frozenset({"citations", "cache_control"})),
 }
-ASSISTANT_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"})
+ASSISTANT_BLOCKS = frozenset({"text", "tool_use", "thinking", "redacted_thinking"}) | {
+    "server_tool_use",
+    "web_search_tool_result",
+}
 USER_BLOCKS = frozenset({"text", "tool_result", "image", "document", "search_result"})
 RESULT_BLOCKS = frozenset({"text", "image", "document", "search_result"})
 
@@ -225,7 +230,8 @@ def tools_for_calls(request: Request) -> Iterator[str]:
 
 def prefill(request: Request) -> Iterator[str]:
     last = request["messages"][-1]
-    if last["role"] != "assistant":
+    # a paused turn is sent back as it is: https://github.com/anthropics/anthropic-sdk-python/pull/1648
+    if last["role"] != "assistant" or blocks_of(last)[-1]["type"] == "server_tool_use":
         return
     if not PREFILLED.fullmatch(request["model"]):
         yield (

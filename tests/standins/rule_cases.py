@@ -6,6 +6,7 @@ from typing import Any
 
 TOOL = {"name": "search", "description": "Search.", "input_schema": {"type": "object", "properties": {}}}
 HELLO = {"role": "user", "content": [{"type": "text", "text": "Hello"}]}
+PAUSED = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 OLD_MODEL = "claude-haiku-4-5"  # still takes a last message of the assistant
 
 Request = dict[str, Any]
@@ -201,6 +202,7 @@ CASES: list[tuple[str, Request, Request]] = [
         history(assistant(use()), user(result()), tools=[{**TOOL, "name": "other"}]),
     ),
     ("prefill", history(assistant(text("a"))), history(assistant(text("a")), model=OLD_MODEL)),
+    ("prefill", history(assistant(PAUSED, text("a"))), history(assistant(text("a"), PAUSED))),
     (
         "prefill",
         history(assistant(text("a ")), model=OLD_MODEL),

@@ -137,7 +137,7 @@ async def test_an_empty_answer_ends_the_run_and_the_next_one_reads_on(
         o.model.scripted.used.clear()
         await o.start("Hello?", key="ev2")
         await o.work()
-        assert shape(o.model.requests[-1]) == [("user", ["text", "text"])]
+        assert shape(o.model.requests[-1]) == [("user", ["text", "text", "text"])]
 
 
 async def test_a_refusal_of_the_model_fails_the_run(database: Database, tmp_path: Path) -> None:

@@ -1,17 +1,22 @@
 """A refusal holds for its effect until a person speaks again."""
 
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from agent.loop import MOST_VETOED, REFUSED_THRICE
+from agent.model import ModelBusy
 from agent.scripted import call, expect_results, say, script, step
 from agent.tool import Facts, Money, Risk, Tool, always_ask, ask_when, forbid_when, never_ask
 from store import approvals
 from store.transitions import ApprovalStatus, RunStatus
-from tests.databases import Database
+from tests.databases import Database, Server
 from tests.integration.agent.office import office
 from tests.integration.agent.till import Pay
 
@@ -254,3 +259,121 @@ async def test_amounts_are_measured_and_never_believed(database: Database, tmp_p
     async with office(database, tmp_path, lie, extra_tools=[pay_out]) as o:
         asked = await o.propose()
         assert asked.shown.facts["amount"] == {"amount": "80.00", "currency": "EUR"}
+
+
+# --- how often it may be tried ---
+
+STOP = step(say("I stop."), expect=VETOED)
+
+
+def closing_of(request: dict[str, Any]) -> bool:
+    """Whether the model was asked for its last words."""
+    return "tool_choice" in request
+
+
+async def test_after_three_vetoed_tries_the_run_ends_with_its_explanation(
+    database: Database, tmp_path: Path
+) -> None:
+    stubborn = script(step(PAY), *[step(call("tip", {"bills": [f"b{n}"]})) for n in range(3)], STOP)
+    async with office(database, tmp_path, stubborn) as o:
+        asked = await o.propose()
+        await o.reject(asked, "Never.")
+        await o.work()
+        run = await o.run(asked.run_id)
+        assert (run.status, run.answer) == (RunStatus.COMPLETED, "I stop.")
+        assert await o.statuses(run.id) == ["rejected", "vetoed", "vetoed", "vetoed"]
+        assert [closing_of(request) for request in o.model.requests] == [False] * 4 + [True]
+        assert o.model.last_message[-1]["text"] == REFUSED_THRICE
+
+
+async def test_vetoed_tries_are_counted_over_turns_faults_and_other_workers(
+    database: Database, tmp_path: Path
+) -> None:
+    stubborn = script(
+        step(PAY),
+        step(call("tip", {"bills": ["b1"]}), call("look", {"bills": ["b1"]})),
+        step(call("look", {"bills": ["b1"]})),
+        step(call("tip", {"bills": ["b2"]}), call("pay", {"bills": ["b3"]})),
+        step(say("I stop.")),
+    )
+    async with office(database, tmp_path, stubborn) as o:
+        asked = await o.propose()
+        await o.reject(asked)
+        o.model.faults = [ModelBusy("overloaded", 529)]
+        await o.work()
+        o.shift_clock("10 seconds")
+        await o.another_worker().work_off()
+        assert (await o.run(asked.run_id)).status is RunStatus.COMPLETED
+        assert [closing_of(request) for request in o.model.requests] == [False] * 5 + [True]
+
+
+async def test_a_closing_that_could_not_be_asked_for_is_still_the_closing_later(
+    database: Database, tmp_path: Path
+) -> None:
+    at_once = script(step(PAY), step(*[call("tip", {"bills": [f"b{n}"]}) for n in range(3)]), STOP)
+    async with office(database, tmp_path, at_once) as o:
+        asked = await o.propose()
+        await o.reject(asked)
+        o.model.fault_after_first = ModelBusy("overloaded", 529)
+        await o.work()
+        assert (await o.run(asked.run_id)).status is RunStatus.QUEUED
+        o.shift_clock("10 seconds")
+        await o.work()
+        assert (await o.run(asked.run_id)).answer == "I stop."
+        assert [closing_of(request) for request in o.model.requests][-2:] == [True, True]
+
+
+async def test_each_run_has_three_tries_of_its_own(database: Database, tmp_path: Path) -> None:
+    two = script(
+        step(PAY),
+        *[step(call("tip", {"bills": ["b1"]}))] * 2,
+        step(say("Refused.")),
+        step(PAY),
+        *[step(call("tip", {"bills": ["b1"]}))] * 2,
+        step(say("Refused again.")),
+    )
+    async with office(database, tmp_path, two) as o:
+        for key in ("ev1", "ev2"):
+            await o.reject(await o.propose(key=key))
+            await o.work()
+        assert not any(closing_of(request) for request in o.model.requests)
+        assert (await o.run((await o.begin(key="ev2")).run.id)).answer == "Refused again."
+
+
+# --- in any order ---
+
+BILLS = st.lists(st.sampled_from(["b1", "b2", "b3"]), min_size=1, max_size=3, unique=True)
+TRIES = st.lists(
+    st.lists(st.tuples(st.sampled_from(["pay", "tip"]), BILLS), min_size=1, max_size=3),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tries=TRIES, how=st.sampled_from(["rejected", "expired"]))
+async def test_nothing_of_a_refused_effect_runs_or_asks_until_a_person_writes(
+    server: Server, template: Database, tmp_path: Path, tries: list[list[tuple[str, list[str]]]], how: str
+) -> None:
+    turns = [step(*[call(tool, {"bills": bills}) for tool, bills in turn]) for turn in tries]
+    before = accumulate((len(turn) for turn in tries), initial=0)
+    heard = [turn for turn, vetoed in zip(turns, before, strict=False) if vetoed < MOST_VETOED]
+    talk = script(step(PAY), *heard, step(say("I stop.")), step(PAY), step(say("Done.")))
+    with server.database(template) as database:
+        async with office(database, tmp_path, talk) as o:
+            first = await o.propose()
+            if how == "rejected":
+                await o.reject(first, "Never.")
+            else:
+                o.shift_clock("25 hours")
+            await o.sweep()
+            run = await o.run(first.run_id)
+            assert (run.status, run.answer) == (RunStatus.COMPLETED, "I stop.")
+            assert set((await o.statuses(run.id))[1:]) == {"vetoed"}
+            assert (o.world.attempts, await o.all_asked()) == ([], [])
+            second = await o.propose(text="Now, please.", key="ev2")
+            refusal = await approvals.earlier_refusal(o.house.db, second)
+            assert refusal is not None and (refusal.approval_id, refusal.kind) == (first.id, how)
+            await o.approve(second)
+            await o.work()
+            assert o.world.keys == [second.id]

@@ -42,6 +42,7 @@ ALL: dict[str, tuple[Result, Any]] = {
     "failed in part": (results.failed("t", "declined", items=["a", "b"], done=["a"]), True),
     "unknown": (results.unknown("t"), None),
     "cancelled": (results.cancelled("t"), False),
+    "broken off": (results.broken_off("t"), False),
     "settled: ran": (results.settled_by_person("t", MARTA, ran=True, executed_input=INPUT), True),
     "settled: did not run": (results.settled_by_person("t", MARTA, ran=False, executed_input=INPUT), False),
 }

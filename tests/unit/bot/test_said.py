@@ -171,5 +171,7 @@ def test_other_notices_about_an_approval_name_the_call() -> None:
     assert "Nobody knows whether “Refund 38 payments" in read(said("unknown_outcome", approvals=ROWS))
 
 
-def test_a_failed_run_says_why() -> None:
-    assert read(said("run_failed")) == "I could not finish: the model could not be reached"
+def test_a_failed_run_says_why_and_how_it_can_go_on() -> None:
+    words = read(said("run_failed"))
+    assert words.startswith("I could not finish: the model could not be reached\n")
+    assert words.endswith("An operator can let this run go on: vistobueno runs retry r1")
