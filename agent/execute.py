@@ -8,11 +8,12 @@ from pydantic import BaseModel
 
 from agent import results
 from agent.canonical import digest
+from agent.drift import Stale
 from agent.house import House
 from agent.leases import Leases
 from agent.measure import CannotMeasure, context, validated
 from agent.progress import Count
-from agent.recheck import Stale, recheck, recheck_in, shown_of
+from agent.recheck import recheck, recheck_in, shown_of
 from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash

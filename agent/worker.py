@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from agent.drift import withdraw_outdated
 from agent.execute import execute
 from agent.house import House
 from agent.leases import Leases
@@ -96,6 +97,7 @@ class Worker:
             asyncio.create_task(self._repeat(self._claim), name="claim"),
             asyncio.create_task(self._sweep(), name="sweep"),
         ]
+        self._begin(self._withdraw())
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
             await asyncio.wait({stopped, *helpers}, return_when=asyncio.FIRST_COMPLETED)
@@ -164,6 +166,17 @@ class Worker:
                     self._notify()
             except StoreError as error:
                 log.warning("the database is in the way", step="sweep", error=str(error))
+
+    async def _withdraw(self) -> None:
+        """Once, at the start: what does not fit this version of the house any more need not be decided."""
+        while not self._stopping:
+            try:
+                if await withdraw_outdated(self.house):
+                    self._notify()
+                return
+            except StoreError as error:
+                log.warning("the database is in the way", step="withdraw", error=str(error))
+                await asyncio.sleep(BACKOFF)
 
     async def _publish(self) -> bool:
         return bool(await self.publisher.publish_notices() + await self.publisher.publish_cards())

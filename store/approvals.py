@@ -122,6 +122,14 @@ async def pending_all(db: Database, *, limit: int, offset: int = 0) -> list[Appr
     return [rows.approval(row) for row in found]
 
 
+async def pending_after(db: Database, after_id: str, *, limit: int) -> list[Approval]:
+    """Those that wait for somebody's say and whose ids are greater than `after_id`, by id."""
+    found = await db.query(
+        f"{_SELECT} WHERE a.status = 'pending' AND a.id > %s ORDER BY a.id LIMIT %s", [after_id, limit]
+    )
+    return [rows.approval(row) for row in found]
+
+
 async def count_pending(db: Database) -> int:
     """How many wait for somebody's say."""
     row = await db.one("SELECT count(*) AS n FROM approvals WHERE status = 'pending'")
@@ -279,6 +287,22 @@ async def confirm_draft(
     params = _decision(approval, actor, "edit", reason) | {"votes": _votes(votes), "draft": draft.id}
     statement = sql.EDIT_AND_APPROVE if approved else sql.EDIT_AND_VOTE
     return await _decide(db, statement, approval, params)
+
+
+async def withdraw(db: Database, approval: Approval, *, result: Json, outcome: Json) -> bool:
+    """Supersede a pending one that can no longer run; False: it is no longer as it was read, or is due."""
+    row = await db.one(
+        sql.WITHDRAW,
+        {
+            "approval": approval.id,
+            "revision": approval.revision,
+            "version": approval.version,
+            "result": dump(result),
+            "outcome": dump(outcome),
+            "actor": dump(SYSTEM.to_json()),
+        },
+    )
+    return row is not None
 
 
 # --- the clock ---

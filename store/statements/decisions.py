@@ -171,6 +171,26 @@ SELECT approval.id,
 EXPIRE = _expire("pending", "a.expires_at <= house_now()")
 LAPSE = _expire("approved", "a.claim_by <= house_now()")
 
+# The house has changed while people were asked: the run is told, and nobody need decide it any more.
+WITHDRAW = f"""
+WITH approval AS (
+  UPDATE approvals a SET status = 'superseded', version = a.version + 1, ended_at = house_now(),
+         outcome = %(outcome)s::jsonb
+   WHERE {_STANDS}
+  RETURNING a.id, a.run_id, a.call_id, a.version),
+{_CLOSED_CALL.format(status="superseded")},
+{close_in_run()},
+{CARDS_FOLLOW}
+SELECT approval.id,
+       {
+    record(
+        "approval.run_id",
+        event("'call.superseded'", "%(outcome)s::jsonb", "approval.id", "approval.call_id"),
+    )
+},
+       {NOTIFY}
+  FROM approval JOIN run ON run.id = approval.run_id"""
+
 IS_TO_ESCALATE = """(
        (a.status = 'pending' AND a.escalate_at <= house_now() AND a.expires_at > house_now())
        OR (a.status = 'unknown' AND house_now() >= (a.outcome->>'since')::timestamptz

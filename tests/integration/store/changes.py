@@ -41,6 +41,7 @@ from tests.integration.store.rows import (
     take,
     try_again,
     vote,
+    withdraw,
 )
 
 Step = Callable[[], Awaitable[Any]]
@@ -214,6 +215,7 @@ CHANGES: dict[str, tuple[list[str], Prepare]] = {
         ["approval.expired"],
         _of_approval(expire, late="2 hours", made=an_approved_one),
     ),
+    "approvals.withdraw": (["call.superseded"], _of_approval(withdraw)),
     "approvals.escalate": (
         ["approval.escalated"],
         _of_approval(lambda db, a: approvals.escalate(db, a, [(TEAM, "U0ANA")])),

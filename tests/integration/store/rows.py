@@ -186,6 +186,10 @@ async def reject(db: Database, approval: Approval, actor: Actor = MARTA) -> bool
     return won is not None
 
 
+async def withdraw(db: Database, approval: Approval) -> bool:
+    return await approvals.withdraw(db, approval, result=TOLD, outcome={"kind": "superseded"})
+
+
 async def expire(db: Database, approval: Approval) -> bool:
     return await approvals.expire(
         db, approval, result=CANCELLED, reason="deadline", people=[(TEAM, "U0ANA"), (TEAM, "U0LEO")]

@@ -40,6 +40,7 @@ from tests.integration.store.rows import (
     take,
     try_again,
     vote,
+    withdraw,
 )
 
 pytestmark = pytest.mark.store
@@ -75,6 +76,7 @@ def decisions(db: Database, approval: Approval) -> list[Step]:
         lambda: reject(db, approval),
         edit,
         lambda: expire(db, approval),
+        lambda: withdraw(db, approval),
         lambda: approvals.escalate(db, approval, [(TEAM, "U0ANA")]),
         lambda: cancel(db, approval.run_id),
     ]

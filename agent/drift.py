@@ -1,0 +1,113 @@
+"""Finds what in the house has changed while an approval slept, and takes back what can no longer run."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from agent import results
+from agent.house import House
+from agent.measure import CannotMeasure, weigh
+from agent.preview import verify
+from agent.results import Result
+from agent.schema import InvalidInput, schema_hash
+from agent.tool import Tool
+from agent.verdict import Verdict
+from store import approvals, runs
+from store.errors import StoreError
+from store.records import Approval, Json, Measured, Rule
+
+log = structlog.get_logger(__name__)
+
+PAGE = 50
+
+
+@dataclass(frozen=True)
+class Stale:
+    """What was shown is no longer so: the model's result, and the outcome for the card."""
+
+    result: Result
+    outcome: dict[str, Json]
+
+
+def withdrawn(tool: str, why: str) -> Stale:
+    """The house changed while the call waited; `why` is a sentence."""
+    return Stale(results.withdrawn(tool, why), {"kind": "superseded", "text": why, "moved": []})
+
+
+def changed_since(house: House, name: str, shown: Measured, rule: Rule | None) -> str | None:
+    """Why what was shown for a call of this tool cannot run in this house, as a sentence; None: it can.
+
+    `rule` is the one that people were asked under. Nothing of the tool's own code is called.
+    """
+    tool = house.tools.get(name)
+    if tool is None:
+        return f"There is no tool {name} any more."
+    if not verify(shown):
+        return "The stored request does not match what was shown."
+    if schema_hash(tool) != shown.schema_hash:
+        return f"{name} has changed since this was asked."
+    if rule is not None and is_stricter(house.policy.rule_for(name), rule):
+        return f"The policy for {name} is stricter now than when this was asked."
+    return None
+
+
+def is_stricter(now: Rule, then: Rule) -> bool:
+    """Whether some decision that counted under `then` would not count under `now`."""
+    decide_now = {*now.approvers, *now.escalate_to}
+    return (
+        now.quorum > then.quorum
+        or (now.four_eyes and not then.four_eyes)
+        or not set(then.approvers) <= set(now.approvers)
+        or not set(then.escalate_to) <= decide_now
+    )
+
+
+async def withdraw_outdated(house: House) -> int:
+    """Supersede what waits for people and can no longer run as it was shown; returns how many.
+
+    For the start of a worker, whose tools and policy may be new. StoreError ends it; whatever else is wrong
+    with one approval is left to its deadline, or to the check before the first attempt.
+    """
+    moved, last = 0, ""
+    while page := await approvals.pending_after(house.db, last, limit=PAGE):
+        for approval in page:
+            moved += await _withdraw(house, approval)
+        last = page[-1].id
+    return moved
+
+
+async def _withdraw(house: House, approval: Approval) -> bool:
+    try:
+        why = await _outdated(house, approval)
+    except StoreError:
+        raise
+    except Exception:
+        # one that cannot be looked at must not keep the others from it
+        log.exception("an approval could not be looked at", approval=approval.id)
+        return False
+    if why is None:
+        return False
+    stale = withdrawn(approval.tool, why)
+    return await approvals.withdraw(house.db, approval, result=stale.result.to_json(), outcome=stale.outcome)
+
+
+async def _outdated(house: House, approval: Approval) -> str | None:
+    why = changed_since(house, approval.tool, approval.shown, approval.rule)
+    if why is not None or not _forbids(house.tools[approval.tool]):
+        return why
+    run = await runs.read(house.db, approval.run_id)
+    assert run is not None, approval.run_id
+    tool = house.tools[approval.tool]
+    try:
+        now = await weigh(house, tool, approval.shown.input, run, again=True)
+    except InvalidInput:
+        return f"The input of {tool.name} is no longer valid."
+    except CannotMeasure:
+        return None  # that may pass
+    if now.verdict is not Verdict.FORBID:
+        return None
+    return now.why or "The policy forbids it now."
+
+
+def _forbids(tool: Tool) -> bool:
+    return any(rule.hit is Verdict.FORBID for rule in tool.rules)
