@@ -6,13 +6,31 @@ from typing import Any
 from agent import results
 from agent.model import Message
 from store.records import Call, ClaimedRun, Json, Settlement
+from store.runs import STATE_VERSION
 from store.transitions import CallStatus
 
 Block = dict[str, Any]
 
 
+class SavedByNewer(Exception):
+    """A turn was saved in a form that this release does not know; the text says what to do."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        super().__init__(
+            f"The conversation was saved by a newer release (form {version}, this one knows up to "
+            f"{STATE_VERSION}): run that release again."
+        )
+
+
 def messages(claimed: ClaimedRun) -> list[Message]:
-    """The stored turns of all runs up to this one, as they were sent and received."""
+    """The stored turns of all runs up to this one, as they were sent and received.
+
+    Raises SavedByNewer.
+    """
+    newest = max((turn.state_version for turn in claimed.turns), default=STATE_VERSION)
+    if newest > STATE_VERSION:
+        raise SavedByNewer(newest)
     return extended([], (message for turn in claimed.turns for message in turn.body))
 
 

@@ -6,7 +6,7 @@ import structlog
 
 from agent import results
 from agent.house import House
-from agent.measure import CannotMeasure, weigh
+from agent.measure import CannotMeasure, validated, weigh
 from agent.preview import verify
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
@@ -15,6 +15,7 @@ from agent.verdict import Verdict
 from store import approvals, runs
 from store.errors import StoreError
 from store.records import Approval, Json, Measured, Rule
+from store.transitions import ApprovalStatus
 
 log = structlog.get_logger(__name__)
 
@@ -76,38 +77,49 @@ async def withdraw_outdated(house: House) -> int:
     return moved
 
 
-async def _withdraw(house: House, approval: Approval) -> bool:
-    try:
-        why = await _outdated(house, approval)
-    except StoreError:
-        raise
-    except Exception:
-        # one that cannot be looked at must not keep the others from it
-        log.exception("an approval could not be looked at", approval=approval.id)
-        return False
-    if why is None:
-        return False
-    stale = withdrawn(approval.tool, why)
-    return await approvals.withdraw(house.db, approval, result=stale.result.to_json(), outcome=stale.outcome)
+async def _withdraw(house: House, approval: Approval | None) -> bool:
+    while approval is not None and _stands(approval):
+        try:
+            why = await _outdated(house, approval)
+        except StoreError:
+            raise
+        except Exception:
+            # one that cannot be looked at must not keep the others from it
+            log.exception("an approval could not be looked at", approval=approval.id)
+            return False
+        if why is None:
+            return False
+        stale = withdrawn(approval.tool, why)
+        told, outcome = stale.result.to_json(), stale.outcome
+        if await approvals.withdraw(house.db, approval, result=told, outcome=outcome):
+            return True
+        approval = await approvals.read(house.db, approval.id)  # somebody voted on it or edited it
+    return False
+
+
+def _stands(approval: Approval) -> bool:
+    return approval.status is ApprovalStatus.PENDING and approval.expires_at > approval.now
 
 
 async def _outdated(house: House, approval: Approval) -> str | None:
     why = changed_since(house, approval.tool, approval.shown, approval.rule)
-    if why is not None or not _forbids(house.tools[approval.tool]):
+    if why is not None:
         return why
-    run = await runs.read(house.db, approval.run_id)
-    assert run is not None, approval.run_id
     tool = house.tools[approval.tool]
     try:
-        now = await weigh(house, tool, approval.shown.input, run, again=True)
+        return await _forbidden(house, tool, approval)
     except InvalidInput:
         return f"The input of {tool.name} is no longer valid."
     except CannotMeasure:
         return None  # that may pass
-    if now.verdict is not Verdict.FORBID:
+
+
+async def _forbidden(house: House, tool: Tool, approval: Approval) -> str | None:
+    """Why the policy forbids it by now. Raises InvalidInput and CannotMeasure."""
+    if not any(rule.hit is Verdict.FORBID for rule in tool.rules):
+        await validated(house, tool, approval.shown.input)
         return None
-    return now.why or "The policy forbids it now."
-
-
-def _forbids(tool: Tool) -> bool:
-    return any(rule.hit is Verdict.FORBID for rule in tool.rules)
+    run = await runs.read(house.db, approval.run_id)
+    assert run is not None, approval.run_id
+    now = await weigh(house, tool, approval.shown.input, run, again=True)
+    return (now.why or "The policy forbids it now.") if now.verdict is Verdict.FORBID else None

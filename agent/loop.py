@@ -54,7 +54,10 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
     Finished, Exhausted and Paused are recorded already; Failed and Retry are the caller's to record. Raises
     Lost when another worker has the run.
     """
-    thread = _thread(claimed)
+    try:
+        thread = _thread(claimed)
+    except conversation.SavedByNewer as error:
+        return _unreadable(claimed, str(error))
     while True:
         if thread.run.faults >= MOST_FAULTS and not _under_way(thread.calls):  # its workers were gone
             return Failed(_worn_out(thread.run.faults, "the last time its worker was gone"))
@@ -77,6 +80,13 @@ def _thread(claimed: ClaimedRun) -> Thread:
     opened = any(call.result is None for call in own)
     untold = [] if opened else conversation.untold(claimed)
     return Thread(claimed, conversation.messages(claimed), untold, own)
+
+
+def _unreadable(claimed: ClaimedRun, why: str) -> Outcome:
+    """A worker of the other release may take it up meanwhile, as during a deploy."""
+    if _under_way(call for call in claimed.calls if call.run_id == claimed.run.id):
+        return Retry(_backoff(claimed.run), why)
+    return _retry(claimed.run, why, "The run could not be taken up")
 
 
 # --- a turn of the model ---
