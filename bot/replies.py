@@ -129,7 +129,7 @@ def _closed(approval: Approval, kind: Literal["expired", "cancelled", "supersede
         case "cancelled":
             return _cancelled(approval, texts)
         case "superseded":
-            return fill(texts.reply.superseded)
+            return _superseded(approval, texts)
         case "expired":
             undecided = approval.decided_at is None or approval.ended_at is None
             when = approval.expires_at if undecided else approval.ended_at
@@ -142,6 +142,13 @@ def _cancelled(approval: Approval, texts: Texts) -> Phrase:
         return fill(texts.reply.cancelled)
     when = moment(approval.ended_at or approval.now, texts)
     return fill(texts.reply.cancelled_by, who=who(by, texts), when=when)
+
+
+def _superseded(approval: Approval, texts: Texts) -> Phrase:
+    outcome = approval.outcome or {}
+    if outcome.get("moved") or not outcome.get("text"):
+        return fill(texts.reply.superseded)
+    return fill(texts.reply.superseded_unsaid, reason=words(outcome["text"], limits.OUTCOME))
 
 
 def _decided(approval: Approval, texts: Texts, user_id: str) -> Phrase:

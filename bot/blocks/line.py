@@ -118,10 +118,15 @@ def _thinking(rows: Rows, context: LineContext) -> Phrase:
     if (following := _next(rows, context)) is not None:
         return following
     if CallStatus.SUPERSEDED in statuses:
-        return fill(said.looking_again)
+        return fill(said.looking_again if any(map(_has_moved, rows.calls)) else said.no_longer_valid)
     if statuses & _REFUSED:
         return fill(said.refused)
     return fill(said.reading if rows.calls else said.thinking)
+
+
+def _has_moved(call: Call) -> bool:
+    """Whether it did not run because the facts moved, and not for a reason that lies in the house."""
+    return call.status is CallStatus.SUPERSEDED and "reason" not in (call.result or {}).get("content", {})
 
 
 # --- while it waits ---

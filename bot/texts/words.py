@@ -237,6 +237,7 @@ class LineWords:
     thinking: str
     reading: str
     looking_again: str
+    no_longer_valid: str
     refused: str
     measuring: str
     checking_again: str
@@ -289,6 +290,7 @@ class ReplyWords:
     cancelled: str
     cancelled_by: str
     superseded: str
+    superseded_unsaid: str
     draft_outdated: str
     draft_unknown: str
     tool_changed: str

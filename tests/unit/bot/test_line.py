@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.results import withdrawn
 from bot.blocks.line import LineContext, line
 from bot.texts import texts
 from store.records import Approval, ApprovalId, Call, CallId, ConversationId, Line, Run, RunId
@@ -98,6 +99,13 @@ def test_an_allowed_call_that_must_wait_is_told_the_same_while_it_is_tried(statu
     of = run(status, not_before=NOW if status == "queued" else None)
     words = said(of, call("allowed", attempts=0))
     assert words == "Refunding payments: next, as soon as nothing else is in its way."
+
+
+def test_a_call_that_the_house_took_back_is_not_said_to_have_moved() -> None:
+    gone = call("superseded", result=withdrawn("refund_payments", "It is gone.").to_json())
+    words = "It could not run any more as it was asked, so nothing ran. Looking again."
+    assert said(run("running"), gone) == words
+    assert said(run("running"), gone, call("superseded")).startswith("The facts moved")
 
 
 def test_a_run_that_has_just_begun_reads_the_request() -> None:

@@ -90,6 +90,13 @@ def test_a_replaced_card_points_to_the_current_one() -> None:
     assert "See the current card" in read(message) and LINK in message.text
 
 
+def test_a_card_that_was_taken_back_says_why() -> None:
+    row = approval("superseded", outcome={"text": "There is no tool pay any more.", "moved": []})
+    assert told("superseded", row) == (
+        "This request is no longer valid, and nothing of it ran: There is no tool pay any more."
+    )
+
+
 def test_an_expired_approval_says_since_when() -> None:
     assert told("expired", approval("expired")).startswith("This expired 2026-11-27 23:10 UTC; nothing ran")
     late = approved("expired", ended_at=NOW + timedelta(hours=1))
