@@ -21,6 +21,11 @@ def refund_two(asked: Asked) -> dict[str, Any]:
     return {"payment_ids": found_ids(asked)[:2], "reason": "the charge failed"}
 
 
+def refund_others(asked: Asked) -> dict[str, Any]:
+    """All but the first two of what was found."""
+    return {"payment_ids": found_ids(asked)[2:], "reason": "the charge failed"}
+
+
 LOOK = step(call("search_payments", {"status": "failed", "limit": 500}))
 LAST_WORDS = step(say("That is all."), expect=expect_results(1))
 

@@ -70,13 +70,14 @@ class Stage:
 
         def find() -> Message | None:
             ready = (m for m in self.cards if besides is None or m.ts != besides.ts)
-            return next((m for m in ready if self._is_open(m) and words in self.marta.read(m)), None)
+            return next((m for m in ready if self.is_open(m) and words in self.marta.read(m)), None)
 
         found = await self.sandbox.until(find, timeout=DEADLINE_SECONDS)
         assert found is not None
         return found
 
-    def _is_open(self, message: Message) -> bool:
+    def is_open(self, message: Message) -> bool:
+        """Whether a card can be approved."""
         return "Approve" in self.marta.buttons(message)
 
     async def shows(self, card: Message, words: str) -> str:

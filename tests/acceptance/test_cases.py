@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.scripted import call, say, step
+from agent.scripted import call, expect_results, say, script, step
 from agent.tools.shop.provider import Fault
 from agent.tools.shop.seed import fail_three_overnight
 from bot.sandbox import Fault as SlackFault
@@ -14,8 +14,8 @@ from store import approvals, audit, backlog, cards, runs
 from store.transitions import ApprovalStatus
 from tests.acceptance.children import child
 from tests.acceptance.crowds import changed_policy, crowd, crowd_policy
-from tests.acceptance.scripts import LOOK, ONLY_ASK, ask_for_refunds, refund
-from tests.acceptance.stage import DEADLINE_SECONDS, SUPPORT, Stage, eventually, process_of, staged
+from tests.acceptance.scripts import LOOK, ONLY_ASK, ask_for_refunds, refund, refund_others, refund_two
+from tests.acceptance.stage import APPROVALS, DEADLINE_SECONDS, SUPPORT, Stage, eventually, process_of, staged
 from tests.databases import Database
 from tests.integration.store.rows import shift_clock
 
@@ -42,6 +42,46 @@ async def test_c03_an_old_card_is_refused_and_points_to_the_one_that_took_its_pl
         newest = await stage.approval()
         assert (newest.status, newest.votes) == (ApprovalStatus.PENDING, ())
         assert stage.provider.requests == 0
+
+
+TWO_CARDS = script(
+    LOOK,
+    step(call("refund_payments", refund_two), call("refund_payments", refund_others)),
+    step(say("One of two."), expect=expect_results(2)),
+)
+
+
+@pytest.mark.parametrize("first", ["Approve", "Reject"])
+async def test_c04_of_two_cards_of_one_turn_each_settles_once_and_leaves_the_other_alone(
+    database: Database, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    async with staged(database, monkeypatch, TWO_CARDS) as stage:
+        asked, marta = await stage.ask(), stage.marta
+        two, others = await stage.card("2 payments"), await stage.card("36 payments")
+        stage.model.hold()
+        if first == "Approve":
+            await marta.click(two, "Approve")
+            await stage.shows(two, "Done")
+            assert stage.is_open(others)
+            await reject(stage, others)
+        else:
+            await reject(stage, others)
+            await stage.shows(others, "Rejected")
+            assert stage.is_open(two)
+            await marta.click(two, "Approve")
+        await stage.shows(two, "Done")
+        await stage.shows(others, "Rejected")
+        await stage.model.release()
+        await stage.said(asked, "One of two.")
+        assert [marta.buttons(card.ts) for card in (two, others)] == [[], []]
+        assert (len(stage.cards), len(stage.provider.refunds)) == (2, 2)
+
+
+async def reject(stage: Stage, card: Message) -> None:
+    """Marta rejects what is on a card."""
+    await stage.marta.click(card, "Reject")
+    await stage.sandbox.until(lambda: "Reason" in stage.marta.read(stage.marta.view), **WAIT)
+    await stage.marta.fill({"Reason": "Not these"}).submit()
 
 
 async def test_c06_the_second_of_two_clicks_on_two_processes_reads_who_was_first(
@@ -105,6 +145,26 @@ async def test_c09_a_reject_after_the_deadline_is_kept_as_a_late_refusal(
             await stage.sandbox.until(lambda: "expired" in stage.marta.read(stage.marta.view), **WAIT)
         events = await audit.of(stage.db, (await stage.approval()).id)
         assert [event.kind for event in events].count("approval.late_refusal") == 2
+
+
+async def test_c14_a_person_of_another_workspace_is_refused_in_private_and_it_is_on_the_record(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        otto = stage.sandbox.add_person("U0OTTO", "Otto", channels=[APPROVALS], team_id="T0OTHER")
+        await otto.click(await stage.card(), "Approve")
+        assert "Only full members of this workspace" in (await stage.told(otto))[0]
+        assert stage.marta.ephemerals == []
+        approval = await stage.approval()
+        assert (approval.status, approval.votes) == (ApprovalStatus.PENDING, ())
+        [refused] = [e for e in await audit.of(stage.db, approval.id) if e.kind == "click.refused"]
+        assert refused.actor is not None
+        assert (refused.actor.team_id, refused.actor.user_id, refused.data["why"]) == (
+            "T0OTHER",
+            "U0OTTO",
+            "stranger",
+        )
 
 
 async def test_c18_a_mention_that_was_answered_too_late_and_delivered_again_is_one_run_and_one_answer(

@@ -1,5 +1,6 @@
 """What went wrong elsewhere, and must not go wrong here."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,11 @@ from agent import execute, policy
 from agent.decide import Refused, confirm_draft, decide
 from agent.edit import draft_edit
 from agent.scripted import Asked, call, expect_results, say, script, step
-from store import approvals
+from store import approvals, calls, runs
 from store.records import ClaimedCall, Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import POLICY, Office, office
+from tests.integration.agent.office import POLICY, Office, office, with_tool
 
 BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
@@ -233,6 +234,26 @@ async def test_c15_an_approval_that_nobody_answers_escalates_expires_and_ends_it
         assert (await o.result(asked))["expired"] is True
 
 
+async def test_c16_a_worker_that_dies_as_it_takes_work_has_left_a_lease_that_lapses(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ONE) as o:
+        dead: dict[str, Any] = {"worker": "w-dead", "lease": 15.0}
+        run = await o.start()
+        assert await runs.claim(o.house.db, token="dead", **dead) == run.id
+        assert o.execute("SELECT token, lease_until > house_now() FROM runs") == [("dead", True)]
+        await o.work()
+        assert await o.all_asked() == [], "it is taken from nobody who may still be there"
+        o.shift_clock("16 seconds")
+        await o.sweep()
+        await o.approve(await o.asked())
+        assert await calls.claim(o.house.db, token="dead too", **dead) is not None
+        assert o.execute("SELECT token, lease_until > house_now() FROM calls") == [("dead too", True)]
+        o.shift_clock("32 seconds")
+        await o.sweep()
+        assert ((await o.run(run.id)).status, o.world.paid) == (RunStatus.COMPLETED, BILLS)
+
+
 @pytest.mark.parametrize("approvers", ["[]", '["nobody"]'])
 async def test_c17_without_approvers_the_house_does_not_start(
     database: Database, tmp_path: Path, approvers: str
@@ -255,3 +276,42 @@ async def test_c17_nobody_may_decide_who_is_not_in_the_policy_of_this_workspace(
             assert clicked.kind == "not_an_approver"
         assert (await o.approval(asked.id)).votes == ()
         assert (await o.events(asked.id)).count("click.refused") == 2
+
+
+async def test_c25_a_slow_person_uses_up_none_of_the_time_that_the_call_has_to_run(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ONE) as o:
+        hasty = with_tool(o.house, "pay", timeout="2s")
+        asked = await o.propose()
+        o.shift_clock("23 hours")
+        await o.approve(asked)
+        await o.another_worker(house=hasty).work_off()
+        after = await o.approval(asked.id)
+        assert (after.status, o.world.paid) == (ApprovalStatus.EXECUTED, BILLS)
+        assert [
+            e.actor.kind for e in await o.record(asked.id) if e.kind == "attempt.started" and e.actor
+        ] == ["system"]
+
+
+@pytest.mark.parametrize("silent", ["people", "the tool"])
+async def test_c25_what_the_clock_ends_is_ended_by_the_system_and_blames_nobody(
+    database: Database, tmp_path: Path, silent: str
+) -> None:
+    waits = script(step(PAY), step(say("It did not happen."), optional=True))
+    async with office(database, tmp_path, waits, repeatable=False) as o:
+        asked = await o.propose()
+        if silent == "people":
+            o.shift_clock("24 hours 1 second")
+            await o.sweep()
+        else:
+            await o.approve(asked)
+            o.world.watch = lambda ctx: time.sleep(0.4)
+            await o.another_worker(house=with_tool(o.house, "pay", timeout="200ms")).work_off()
+        after, [last] = await o.approval(asked.id), (await o.record(asked.id))[-1:]
+        assert last.actor is not None
+        ended = {"people": "approval.expired", "the tool": "call.unknown"}[silent]
+        assert (last.kind, last.actor.kind, last.actor.user_id) == (ended, "system", None)
+        assert (after.decided_by is None) is (silent == "people")
+        if silent == "people":
+            assert (await o.result(asked))["deniedBy"] is None
