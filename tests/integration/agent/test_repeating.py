@@ -71,7 +71,7 @@ def told(o: Office) -> list[tuple[Any, ...]]:
             lambda answer: replace(answer, input_tokens=2**40),
             "The work broke off 8 times in a row (The datab",
         ),
-        (a_bug, "broke off 8 times in a row (KeyError in vistobueno): see the worker's log"),
+        (a_bug, "broke off 8 times in a row (KeyError in vistobueno): the worker's log says more."),
     ],
     ids=["not finite", "no object", "too deep", "refused by the database", "a fault of ours"],
 )
