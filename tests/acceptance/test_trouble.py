@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from agent.scripted import call, expect_results, say, script, step
 from bot.sandbox import Message
 from store.transitions import ApprovalStatus, RunStatus
 from tests.acceptance.commands import vistobueno
+from tests.acceptance.crowds import changed_policy
 from tests.acceptance.scripts import LAST_WORDS, LOOK, ask_for_refunds, refund, refund_two
 from tests.acceptance.stage import DEADLINE_SECONDS, SUPPORT, Stage, process_of, staged
 from tests.databases import Database
@@ -124,6 +126,47 @@ async def test_a_card_of_an_older_release_says_that_it_is_no_longer_valid_and_th
             await stage.said(asked, "That is all.")
             assert len(stage.provider.refunds) == 38
         assert (await stage.approval()).status is ApprovalStatus.EXECUTED
+
+
+STRICTER = {"quorum = 1 ": "quorum = 2 ", 'users = ["U0MARTA"]': 'users = ["U0MARTA", "U0EVA"]'}
+HOUSES = {
+    "the tool is gone": (
+        "tests.acceptance.newer:WITHOUT_REFUNDS",
+        {"[tools.refund_payments] ": "[tools.send_email] "},
+        "There is no tool refund_payments any more.",
+    ),
+    "two must approve": (
+        "agent.tools:TOOLS",
+        STRICTER,
+        "The policy for refund_payments is stricter now than when this was asked.",
+    ),
+}
+
+
+@pytest.mark.parametrize("change", HOUSES)
+async def test_a_card_that_cannot_run_any_more_says_why_and_a_click_on_it_is_told_the_same(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str
+) -> None:
+    tools, policy, why = HOUSES[change]
+    gone = ask_for_refunds(step(say("I can't refund any more."), expect=expect_results(_taken_back)))
+    async with staged(database, monkeypatch, gone, processes=0) as stage:
+        async with process_of(stage.settings, work=True) as before:
+            stage.sandbox.connect(before.url)
+            asked = await stage.ask()
+            card = await stage.card("38 payments")
+            still_shown = card.snapshot()
+        now = replace(stage.settings, tools=tools, policy=str(changed_policy(tmp_path, policy)))
+        async with process_of(now, work=True) as after:
+            stage.sandbox.connect(after.url)
+            await stage.shows(card, f"No longer valid: {why}")
+            await stage.said(asked, "I can't refund any more.")
+            told = f"no longer valid, and nothing of it ran: {why}"
+            await stage.marta.click(still_shown, "Approve")
+            assert told in (await stage.told(stage.marta))[0]
+            await stage.marta.click(still_shown, "Edit")
+            await stage.sandbox.until(lambda: told in stage.marta.read(stage.marta.view), **WAIT)
+        assert (await stage.approval()).status is ApprovalStatus.SUPERSEDED
+        assert stage.provider.requests == 0
 
 
 def _taken_back(results: list[object]) -> bool:
