@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.conversation import Block, text_of, tool_uses
 from agent.model import Answer, Message, flaw_of
+from store.values import new_id
 
 GO_ON = "Please go on."
 CUT_IN_A_CALL = (
@@ -60,7 +61,7 @@ Reading = Turn | LastWords | Useless | Hopeless
 
 def read_answer(asked: Sequence[Message], answer: Answer, *, closing: bool) -> Reading:
     """What an answer to the messages `asked` is; `closing`: it had to be the last one, without calls."""
-    flaw = flaw_of(answer.content) or (None if closing else _flaw_of_calls(asked, answer))
+    flaw = flaw_of(answer.content) or (None if closing else _flaw_of_calls(answer))
     if flaw is not None:
         return Useless(flaw)
     if answer.stop_reason == "refusal":
@@ -79,7 +80,7 @@ def _read_open(asked: Sequence[Message], answer: Answer, words: list[Block]) -> 
     if answer.stop_reason == "max_tokens":
         return Turn(words, CUT_IN_A_CALL if calls else CUT)
     if calls:
-        return Turn(answer.content)
+        return Turn(_with_good_ids(asked, answer.content))
     if answer.stop_reason == "pause_turn" and answer.content:
         return Turn(answer.content)
     if not words and not _was_told(asked, SILENT):
@@ -102,18 +103,29 @@ def said_by_house(words: str) -> Block:
     return {"type": "text", "text": words}
 
 
-def _flaw_of_calls(asked: Sequence[Message], answer: Answer) -> str | None:
-    """Why the provider would refuse the whole conversation for ever, if these calls were part of it."""
+def _flaw_of_calls(answer: Answer) -> str | None:
+    """Why these calls cannot be made, nor sent back."""
     calls = tool_uses(answer.content)
     ids = [call["id"] for call in calls]
-    if len(set(ids)) < len(ids):
+    if len(set(ids)) < len(ids):  # it may be one call that is there twice
         return "The model gave two calls the same id."
-    if not all(_CALL_ID.fullmatch(id) for id in ids):
-        return "The model gave a call an id that is not in its form."
     if not all(0 < len(call["name"]) <= _LONGEST_NAME for call in calls):
         return "The model gave a call without a tool's name."
+    return None
+
+
+def _with_good_ids(asked: Sequence[Message], content: Sequence[Block]) -> list[Block]:
+    """The answer with ids that a provider takes back: it refuses a conversation for ever that has others.
+
+    Some models count their calls anew in each answer.
+    """
     known = {call["id"] for message in asked for call in tool_uses(message["content"])}
-    return "The model gave a call the id of an earlier one." if known.intersection(ids) else None
+    return [
+        {**block, "id": new_id("toolu")}
+        if block.get("type") == "tool_use" and (block["id"] in known or not _CALL_ID.fullmatch(block["id"]))
+        else block
+        for block in content
+    ]
 
 
 def _words(content: Sequence[Block]) -> list[Block]:

@@ -318,17 +318,10 @@ TWICE = answer(use("tip", ONE, id="a"), use("tip", {"bills": ["b2"]}, id="a"))
 
 @pytest.mark.parametrize(
     "bad",
-    [
-        TWICE,
-        answer(use("tip", {"bills": ["b2"]}, id="toolu_0")),
-        answer(use("tip", ONE, id="no id")),
-        answer(use("", ONE, id="b")),
-        answer(use("x" * 201, ONE, id="b")),
-        answer(use("tip", ONE, id="")),
-    ],
-    ids=["twice", "of an earlier turn", "not in its form", "no name", "a long name", "empty"],
+    [TWICE, answer(use("", ONE, id="b")), answer(use("x" * 201, ONE, id="b"))],
+    ids=["one id twice", "no name", "a long name"],
 )
-async def test_calls_that_the_provider_would_not_take_back_are_not_kept(
+async def test_calls_that_cannot_be_sent_back_are_not_kept(
     database: Database, tmp_path: Path, bad: bytes
 ) -> None:
     look = answer(use("look", ONE, id="toolu_0"))
@@ -337,6 +330,18 @@ async def test_calls_that_the_provider_would_not_take_back_are_not_kept(
         assert ((await s.run()).status, (await s.run()).faults) == (RunStatus.QUEUED, 1)
         await s.work("10 seconds")
         assert (await s.ended(), s.o.world.attempts) == ((RunStatus.COMPLETED, "That is all."), [])
+
+
+@pytest.mark.parametrize("id", ["toolu_0", "functions.tip:0", ""])
+async def test_a_call_with_an_id_that_the_provider_would_not_take_back_is_made_under_another(
+    database: Database, tmp_path: Path, id: str
+) -> None:
+    look, tip = answer(use("look", ONE, id="toolu_0")), answer(use("tip", ONE, id=id))
+    async with scene(database, tmp_path, look, tip, DONE) as s:
+        await s.work()
+        assert (await s.ended(), s.o.world.paid) == ((RunStatus.COMPLETED, "That is all."), ["b1"])
+        [_, made] = await s.o.calls((await s.run()).id)
+        assert s.api.last_message[0]["tool_use_id"] == made.provider_id != id
 
 
 async def test_a_model_that_always_doubles_its_ids_fails_the_run_in_words(
