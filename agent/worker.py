@@ -97,7 +97,7 @@ class Worker:
             asyncio.create_task(self._repeat(self._claim), name="claim"),
             asyncio.create_task(self._sweep(), name="sweep"),
         ]
-        self._begin(self._withdraw())
+        outdated = asyncio.create_task(self._guarded(self._withdraw()), name="withdraw")
         stopped = asyncio.create_task(stop.wait(), name="stop")
         try:
             await asyncio.wait({stopped, *helpers}, return_when=asyncio.FIRST_COMPLETED)
@@ -105,11 +105,11 @@ class Worker:
             scheduler.shutdown(wait=False)
             ended = [task for task in helpers if task.done()]
             await _cancel([stopped])
-            await self._wind_down(helpers)
+            await self._wind_down(helpers, outdated)
         for task in ended:
             task.result()
 
-    async def _wind_down(self, helpers: Sequence[asyncio.Task[None]]) -> None:
+    async def _wind_down(self, helpers: Sequence[asyncio.Task[None]], outdated: asyncio.Task[None]) -> None:
         """Let what is under way come to its end, a statement no less than a call; then cancel the rest."""
         self._stopping = True
         self._due.set()
@@ -119,9 +119,8 @@ class Worker:
             async with asyncio.timeout(GRACE):
                 await _cancel([listen])
                 await asyncio.wait(loops)
-                if self._busy:
-                    await asyncio.wait(self._busy)
-        await _cancel([*helpers, *self._busy])
+                await asyncio.wait({outdated, *self._busy})
+        await _cancel([*helpers, outdated, *self._busy])
 
     # --- waking up ---
 

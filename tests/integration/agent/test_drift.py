@@ -1,6 +1,7 @@
 """The house changes while an approval sleeps: its tools, its policy, its code."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -180,6 +181,30 @@ async def test_a_worker_takes_it_back_as_it_starts(database: Database, tmp_path:
         stop.set()
         await working
         assert (await o.approval(asked.id)).status is ApprovalStatus.SUPERSEDED
+
+
+async def test_a_slow_tool_that_is_looked_at_keeps_no_work_from_a_worker(
+    database: Database, tmp_path: Path
+) -> None:
+    talk = script(step(PAY), step(say("Hello.")))
+    async with office(database, tmp_path, talk) as o:
+        await o.propose()
+        go_on, stop = threading.Event(), asyncio.Event()
+        slow = with_tool(
+            o.house, "pay", policy=ONE_AT_A_TIME, precondition=lambda i, c: {"x": go_on.wait(20)}
+        )
+        o.model.scripted.used.clear()
+        other = await o.start(key="ev2", thread="9.9")
+        worker = o.another_worker(house=slow, concurrency=1, poll=0.05, sweep_every=0.05)
+        working = asyncio.create_task(worker.run(stop))
+
+        async def asked() -> bool:
+            return (await o.run(other.id)).turn > 0
+
+        await until(asked, "the other run is taken up")
+        go_on.set()
+        stop.set()
+        await working
 
 
 async def test_a_vote_at_that_moment_does_not_save_it(

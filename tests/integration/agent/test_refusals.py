@@ -352,7 +352,7 @@ TRIES = st.lists(
 
 # an example is a database of its own, so none is made smaller: that would take minutes
 SETTINGS = settings(
-    max_examples=15,
+    max_examples=10,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
