@@ -162,7 +162,7 @@ async def test_a_model_that_is_always_cut_off_has_its_closing_words(
     database: Database, tmp_path: Path
 ) -> None:
     policy = POLICY.replace("max_steps = 12", "max_steps = 2")
-    cut = answer(text("Well"), use("tip", {}), stop_reason="max_tokens")
+    cut = answer(text("Well"), use("tip", ONE), stop_reason="max_tokens")
     closing = answer(text("I could not"), stop_reason="max_tokens")
     async with scene(database, tmp_path, cut, cut, closing, policy=policy) as s:
         await s.work()
