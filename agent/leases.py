@@ -14,6 +14,8 @@ from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
 
+LEASE_SECONDS = 15.0
+
 
 @dataclass
 class Leases:
@@ -21,7 +23,7 @@ class Leases:
 
     db: Database
     worker: str
-    seconds: float = 15.0
+    seconds: float = LEASE_SECONDS
     _held: set[str] = field(default_factory=set)
 
     @staticmethod
