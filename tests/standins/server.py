@@ -52,6 +52,11 @@ class OwnServer:
         return self._url(embedded.ADMIN, embedded.DATABASE)
 
     @property
+    def runs(self) -> bool:
+        """Whether it is there; it may have stopped by itself."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
     def log(self) -> Path:
         return self.folder / "postgres.log"
 
