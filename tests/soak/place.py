@@ -5,6 +5,7 @@ import contextlib
 import os
 import socket
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ from tests.standins.model import serve
 from tests.standins.server import OwnServer, own_server
 
 LEADS = tuple(f"U0LEAD{number}" for number in range(1, 7))
-START_SECONDS = 60.0
+START_SECONDS = 120.0
+SETTLES = 2.0  # times what a start takes on this machine
 PAYMENTS_EACH = 2
 RETRIES = (1.0,) * 40  # seconds: Slack sends an event again for six minutes; these are quicker ones
 PAYMENTS = """
@@ -79,8 +81,10 @@ async def place(*, runs: int, webs: int, workers: int, lease: float) -> AsyncIte
         for number in range(1, workers + 1):
             command = ("worker", "--lease", f"{lease:g}")
             made.workers.append(_kept(made, f"worker-{number}", command, environ))
-        urls = [f"http://127.0.0.1:{port}" for port in ports]
+        urls, began = [f"http://127.0.0.1:{port}" for port in ports], time.monotonic()
         await asyncio.gather(*(_answers(url) for url in urls))
+        for kept in made.kept:
+            kept.settles = SETTLES * (time.monotonic() - began)
         sandbox.connect(*urls)
         yield made
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,9 +21,12 @@ class Kept:
         self.log = log
         self.starts = 0
         self.kills = 0
+        self.settles = 0.0
+        """For how many seconds after its start it is left alone, so that it comes to work at all."""
         self._command = command
         self._environ = environ
         self._process: asyncio.subprocess.Process | None = None
+        self._began = 0.0
         self._ending = False
         self._keeping = asyncio.create_task(self._keep(), name=name)
 
@@ -32,17 +36,18 @@ class Kept:
         return max(0, self.starts - 1 - self.kills)
 
     def kill(self) -> bool:
-        """End it with SIGKILL; False if it is not there just now."""
-        if self._process is None or self._process.returncode is not None:
+        """End it with SIGKILL; False if it is not at work just now."""
+        process = self._at_work()
+        if process is None:
             return False
-        self._process.kill()
+        process.kill()
         self.kills += 1
         return True
 
     async def freeze(self, seconds: float) -> bool:
-        """Let it do nothing for so long, then go on as if nothing were; False if it is not there."""
-        process = self._process
-        if process is None or process.returncode is not None:
+        """Let it do nothing for so long, then go on as if nothing were; False if it is not at work."""
+        process = self._at_work()
+        if process is None:
             return False
         process.send_signal(signal.SIGSTOP)
         try:
@@ -62,6 +67,10 @@ class Kept:
             self._keeping.cancel()
             await asyncio.wait(late)
 
+    def _at_work(self) -> asyncio.subprocess.Process | None:
+        there = self._process is not None and self._process.returncode is None
+        return self._process if there and time.monotonic() - self._began > self.settles else None
+
     async def _keep(self) -> None:
         with self.log.open("ab") as log:
             while not self._ending:
@@ -73,7 +82,7 @@ class Kept:
                     stdout=log,
                     stderr=log,
                 )
-                self._process, self.starts = process, self.starts + 1
+                self._process, self._began, self.starts = process, time.monotonic(), self.starts + 1
                 try:
                     await process.wait()
                 finally:
