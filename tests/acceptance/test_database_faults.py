@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from agent.scripted import say, step
 from agent.tools.shop.provider import Fault
 from bot.app import build
+from store import embedded
 from store.engine import migrate
 from store.errors import NotMigrated
 from store.migrate import HEAD
@@ -25,15 +27,12 @@ from tests.acceptance.scripts import NOTHING, ask_for_refunds
 from tests.acceptance.stage import DEADLINE_SECONDS, Stage, staged
 from tests.acceptance.test_http import get
 from tests.acceptance.test_sigkill import WHOLE, no_buttons
-from tests.databases import Database
+from tests.databases import Database, one
 from tests.integration.store.rows import execute
 from tests.standins.server import DEBIAN, OwnServer, own_server
 from tests.standins.wire import Wire, wire_to
 
 LEASE = 2.0
-debian = pytest.param(
-    True, marks=pytest.mark.debian(programs=[str(DEBIAN / "bin" / "postgres")]), id="Debian's 15"
-)
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.acceptance.stage.build", partial(build, lease=LEASE))
 
 
-def as_database(server: OwnServer, url: str | None = None) -> Database:
+def as_database(server: Any, url: str | None = None) -> Database:
     """The server's database, as the stage takes one."""
     return Database("vistobueno", url or server.url, server.owner_url, server.admin_url)
 
@@ -58,11 +57,50 @@ async def last_told(stage: Stage, click: Any) -> str:
 # --- killed ---
 
 
-@pytest.mark.parametrize("debian", [pytest.param(False, id="the wheel's 18"), debian])
+class EmbeddedServer:
+    """The embedded server, which any command of vistobueno starts again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started: list[embedded.Embedded] = []
+
+    async def start(self) -> None:
+        """As a command does."""
+        self.started.append(await embedded.start(self.folder))
+        self.url, self.owner_url = self.started[0].url, self.started[0].owner_url
+        self.admin_url = embedded.admin_url(self.started[0], embedded.DATABASE)
+        assert self.started[-1].url == self.url
+
+    async def kill(self) -> None:
+        """Kill the postmaster; its processes end when they notice."""
+        os.kill(int(one(self.admin_url, "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)")), 9)
+
+
+@asynccontextmanager
+async def embedded_server(folder: Path) -> AsyncIterator[EmbeddedServer]:
+    """One in that folder."""
+    server = EmbeddedServer(folder)
+    await server.start()
+    try:
+        yield server
+    finally:
+        for started in server.started:
+            await embedded.stop(started)
+
+
+SERVERS = {
+    "embedded": embedded_server,
+    "its own": lambda folder: own_server(),
+    "Debian's": lambda folder: own_server(debian=True),
+}
+debians = pytest.mark.debian(programs=[str(DEBIAN / "bin" / "postgres")])
+
+
+@pytest.mark.parametrize("which", ["embedded", "its own", pytest.param("Debian's", marks=debians)])
 async def test_a_server_killed_in_the_middle_costs_no_click_and_no_refund(
-    monkeypatch: pytest.MonkeyPatch, short_leases: None, debian: bool
+    monkeypatch: pytest.MonkeyPatch, short_leases: None, server_folder: Path, which: str
 ) -> None:
-    async with own_server(debian=debian) as server:
+    async with SERVERS[which](server_folder) as server:
         await migrate(server.owner_url)
         async with staged(as_database(server), monkeypatch, ask_for_refunds()) as stage:
             asked = await stage.ask()

@@ -119,7 +119,9 @@ def arguments() -> argparse.Namespace:
     """What was asked for."""
     usual = Asked()
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=usual.minutes, help="how long it rages (10)")
+    parser.add_argument(
+        "--minutes", type=float, default=usual.minutes, help="how long it rages at least (10)"
+    )
     parser.add_argument("--runs", type=int, default=usual.runs, help="how many refunds are asked for (2000)")
     parser.add_argument("--lease", type=float, default=usual.lease, help="the workers' lease, seconds (15)")
     parser.add_argument("--seed", type=int, help="the same seed: the same blows; random if not given")
@@ -132,7 +134,11 @@ def main() -> int:
     given = arguments()
     seed = secrets.randbelow(2**32) if given.seed is None else given.seed
     print(f"seed {seed}", file=sys.stderr, flush=True)
-    soaked = asyncio.run(soak(Asked(given.minutes, given.runs, seed, lease=given.lease)))
+    try:
+        soaked = asyncio.run(soak(Asked(given.minutes, given.runs, seed, lease=given.lease)))
+    except KeyboardInterrupt:
+        print("\nThe soak was broken off.", file=sys.stderr)
+        return 130
     print(f"\n{report(soaked)}")
     if given.json:
         given.json.write_text(json.dumps(to_json(soaked), indent=2) + "\n")

@@ -15,6 +15,7 @@ SUPPORT, APPROVALS = "C0SUPPORT", "C0APPROVALS"
 TOLD_SECONDS = 4.0
 SETTLES_SECONDS = 8.0
 REJECT, TWICE = 0.1, 0.2  # of the cards
+MOST_OPEN = 40  # people do not ask for more while so much is undecided
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,24 @@ class Press:
 
 @dataclass
 class People:
-    """Who asks and who decides; `presses` is all that was pressed."""
+    """Who asks and who decides; `presses` is all that was pressed, `settled` the cards that are done with."""
 
     place: Place
     chance: random.Random
     presses: list[Press] = field(default_factory=list)
     asked: int = 0
+    settled: int = 0
     _hands: dict[str, asyncio.Lock] = field(default_factory=dict)
     _deciding: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def ask(self, runs: int, seconds: float) -> None:
-        """Ask for so many refunds, spread over so many seconds."""
+        """Ask for so many refunds, spread over so many seconds, or more where that is too much at once."""
         leo, began = self.place.sandbox.person("U0LEO"), time.monotonic()
         sending = set()
         for number in range(runs):
             await asyncio.sleep(max(0.0, began + number * seconds / runs - time.monotonic()))
+            while self.asked - self.settled >= MOST_OPEN:  # noqa: ASYNC110 - cards come from afar
+                await asyncio.sleep(0.1)
             numbers = range(number * PAYMENTS_EACH + 1, (number + 1) * PAYMENTS_EACH + 1)
             words = " and ".join(f"soak_{each}" for each in numbers)
             sending.add(asyncio.create_task(leo.mention(SUPPORT, f"please refund {words}")))
@@ -85,6 +89,7 @@ class People:
                 await self.place.sandbox.until(
                     lambda: "Approve" not in person.buttons(card), timeout=SETTLES_SECONDS
                 )
+        self.settled += 1
 
     async def _approve(self, person: Person, card: Message, times: int) -> Press:
         target, before, began = _target(card), len(self._notes), time.time()

@@ -29,7 +29,7 @@ LEADS = tuple(f"U0LEAD{number}" for number in range(1, 7))
 START_SECONDS = 120.0
 SETTLES = 2.0  # times what a start takes on this machine
 PAYMENTS_EACH = 2
-RETRIES = (1.0,) * 40  # seconds: Slack sends an event again for six minutes; these are quicker ones
+RETRIES = (0.5, 1.0, 2.0, 4.0, *(8.0,) * 60)  # seconds: Slack's are longer, and fewer
 PAYMENTS = """
 INSERT INTO shop.payments (id, customer_id, amount, status, charged_at)
 SELECT 'soak_' || n, 'cus_0001', 60 + n %% 40, 'failed', now() FROM generate_series(1, %s) AS n"""
