@@ -8,4 +8,4 @@ async def test_half_a_minute_of_kills_loses_nothing_and_repeats_nothing() -> Non
     soaked = await soak(asked)
     assert soaked.verdict.violations == []
     assert soaked.verdict.runs == {"completed": 30}
-    assert sum(soaked.harm.values()) > 2
+    assert sum(soaked.harm.values()) > 0

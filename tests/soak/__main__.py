@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import contextlib
 import json
 import random
 import secrets
@@ -56,7 +55,7 @@ async def soak(asked: Asked) -> Soaked:
         showing = asyncio.create_task(_show(here, people, chaos, asked, began), name="progress")
         try:
             await _live(asked, people, chaos)
-            await _until_all_ended(here, asked.runs)
+            await _until_all_ended(here, people.asked)
         finally:
             for task in (deciding, showing):
                 task.cancel()
@@ -70,17 +69,18 @@ async def soak(asked: Asked) -> Soaked:
 
 async def _live(asked: Asked, people: People, chaos: Chaos) -> None:
     """People ask for as long as it rages."""
-    raging = asyncio.create_task(chaos.rage(), name="chaos")
-    seconds = asked.minutes * 60
-    try:
+    seconds, enough = asked.minutes * 60, asyncio.Event()
+
+    async def live() -> None:
         async with asyncio.TaskGroup() as parts:
             parts.create_task(people.ask(asked.runs, seconds * 0.97))
             parts.create_task(asyncio.sleep(seconds))
-    finally:
-        raging.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await raging
-        await chaos.end()
+        enough.set()
+
+    async with asyncio.TaskGroup() as both:
+        both.create_task(live())
+        both.create_task(chaos.rage(enough))
+    await chaos.end()
 
 
 async def _until_all_ended(here: Place, runs: int) -> None:

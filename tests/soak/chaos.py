@@ -1,6 +1,7 @@
 """Who dies when: web, worker and database, at random moments, by SIGKILL; and what else goes wrong."""
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -17,7 +18,7 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 
 @dataclass
 class Chaos:
-    """Does harm until it is cancelled; `done` counts it."""
+    """Does harm until it is enough; `done` counts it."""
 
     place: Place
     chance: random.Random
@@ -26,8 +27,8 @@ class Chaos:
     done: Counter[str] = field(default_factory=Counter)
     _frozen: set[asyncio.Task[bool]] = field(default_factory=set)
 
-    async def rage(self) -> None:
-        """One deed after the other."""
+    async def rage(self, enough: asyncio.Event) -> None:
+        """One deed after the other, each to its end: what was killed has been started again by then."""
         deeds: dict[str, Callable[[], Awaitable[bool]]] = {
             "a web process killed": self._kill_web,
             "a worker killed": self._kill_worker,
@@ -37,8 +38,7 @@ class Chaos:
             "a refund's answer lost": self._lose_answer,
         }
         weights = (5, 6, 4, 2, 1, 2)
-        while True:
-            await asyncio.sleep(self.chance.uniform(*self.pause))
+        while not await _happens(enough, self.chance.uniform(*self.pause)):
             [name] = self.chance.choices(list(deeds), weights)
             self.done[name] += await deeds[name]()
 
@@ -56,10 +56,8 @@ class Chaos:
 
     async def _kill_database(self) -> bool:
         await self.place.server.kill()
-        try:
-            await asyncio.sleep(self.chance.uniform(0.0, 2.0))
-        finally:
-            await asyncio.shield(self.place.server.start())
+        await asyncio.sleep(self.chance.uniform(0.0, 2.0))
+        await self.place.server.start()
         return True
 
     async def _cut(self) -> bool:
@@ -80,3 +78,11 @@ class Chaos:
     async def _lose_answer(self) -> bool:
         self.place.provider.plan(Fault.LOST_ANSWER)
         return True
+
+
+async def _happens(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it happens within so many seconds."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()

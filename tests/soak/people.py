@@ -14,6 +14,7 @@ from tests.soak.place import LEADS, PAYMENTS_EACH, Place
 SUPPORT, APPROVALS = "C0SUPPORT", "C0APPROVALS"
 TOLD_SECONDS = 4.0
 SETTLES_SECONDS = 8.0
+PATIENCE_SECONDS = 180.0
 REJECT, TWICE = 0.1, 0.2  # of the cards
 MOST_OPEN = 40  # people do not ask for more while so much is undecided
 
@@ -49,13 +50,24 @@ class People:
         sending = set()
         for number in range(runs):
             await asyncio.sleep(max(0.0, began + number * seconds / runs - time.monotonic()))
-            while self.asked - self.settled >= MOST_OPEN:  # noqa: ASYNC110 - cards come from afar
-                await asyncio.sleep(0.1)
+            if not await self._room():
+                break  # nothing is decided any more: the verdict will say why
             numbers = range(number * PAYMENTS_EACH + 1, (number + 1) * PAYMENTS_EACH + 1)
             words = " and ".join(f"soak_{each}" for each in numbers)
             sending.add(asyncio.create_task(leo.mention(SUPPORT, f"please refund {words}")))
             self.asked += 1
         await asyncio.gather(*sending)
+
+    async def _room(self) -> bool:
+        """Wait until less is undecided; False if nothing has been decided for long."""
+        settled, since = self.settled, time.monotonic()
+        while self.asked - self.settled >= MOST_OPEN:
+            await asyncio.sleep(0.1)
+            if self.settled != settled:
+                settled, since = self.settled, time.monotonic()
+            if time.monotonic() - since > PATIENCE_SECONDS:
+                return False
+        return True
 
     async def decide(self) -> None:
         """Decide whatever comes up in the channel, until cancelled."""
