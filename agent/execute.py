@@ -4,13 +4,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import structlog
 from pydantic import BaseModel
 
 from agent import results
 from agent.canonical import digest
 from agent.drift import Stale
 from agent.house import House
-from agent.leases import Leases
+from agent.leases import Leases, clock
 from agent.measure import CannotMeasure, context, validated
 from agent.progress import Count
 from agent.recheck import recheck, recheck_in, shown_of
@@ -18,11 +19,13 @@ from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Risk, Tool, ToolError
-from agent.usercode import UserCodeTimeout
+from agent.usercode import NotBegun, UserCodeTimeout
 from store import approvals, calls, runs
 from store.records import Actor, Approval, ClaimedCall, Ended, Json
 from store.runs import NewApproval
 from store.values import new_id
+
+log = structlog.get_logger(__name__)
 
 MOST_ATTEMPTS = 5
 TOO_OLD = "Its first attempt is more than 24 hours ago, and the key may be forgotten."
@@ -86,6 +89,7 @@ class Execution:
         if self.house.user_code.holds(key):
             await self.lost(tool, f"An older attempt is still inside {tool.name}.", wait=tool.timeout_seconds)
             return None
+        since = clock()
         started = await calls.start_attempt(
             self.house.db,
             self.claimed,
@@ -97,6 +101,7 @@ class Execution:
             if await calls.is_too_old(self.house.db, self.call.id):
                 await self.unknown(TOO_OLD)
             return None
+        self.leases.extended(self.claimed.token, since)
         self.attempts = self.call.attempts + 1
         return await self._run(tool, input, started)
 
@@ -117,8 +122,15 @@ class Execution:
         try:
             with self.house.progress.counting(self.call.run_id, count):
                 output = await self.house.user_code.run(
-                    tool.name, tool.execute, input, ctx, timeout=tool.timeout_seconds, key=key
+                    *(tool.name, tool.execute, input, ctx),
+                    timeout=tool.timeout_seconds,
+                    key=key,
+                    still=self._is_ours,
                 )
+        except NotBegun:
+            # this process slept, or its threads were full: somebody else may have it, and nothing is recorded
+            log.warning("a lease was over before its tool began", tool=tool.name, call=self.call.id)
+            return None
         except ToolError as error:
             if self.attempts > 1 and not error.done and not self._is_read_only():
                 # it speaks of this attempt; an earlier one may have gone through
@@ -260,6 +272,9 @@ class Execution:
                 "text": self.shown.preview["title"],
             },
         }
+
+    def _is_ours(self) -> bool:
+        return self.leases.is_sure(self.claimed.token)
 
     def _is_read_only(self) -> bool:
         return self.tool is not None and self.tool.risk is Risk.READ_ONLY

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,6 +15,15 @@ from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
 
+LEASE_SECONDS = 15.0
+# on Linux the one that goes on while the machine sleeps
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def clock() -> float:
+    """Seconds that have passed, whether this process ran in them or not."""
+    return time.clock_gettime(_CLOCK)
+
 
 @dataclass
 class Leases:
@@ -21,8 +31,10 @@ class Leases:
 
     db: Database
     worker: str
-    seconds: float = 15.0
+    seconds: float = LEASE_SECONDS
     _held: set[str] = field(default_factory=set)
+    _until: dict[str, float] = field(default_factory=dict)
+    """By token: until when, by `clock()`, nobody else can have it, whatever this process slept through."""
 
     @staticmethod
     def new_token() -> str:
@@ -37,6 +49,15 @@ class Leases:
             yield
         finally:
             self._held.discard(token)
+            self._until.pop(token, None)
+
+    def extended(self, token: str, since: float) -> None:
+        """A statement that was sent at `since`, by `clock()`, has set the lease of `token` anew."""
+        self._until[token] = since + self.seconds
+
+    def is_sure(self, token: str) -> bool:
+        """Whether nobody else can have the lease yet; may be asked from any thread."""
+        return clock() < self._until.get(token, 0.0)
 
     async def keep(self) -> None:
         """Renew what is held, until cancelled. A lost lease is found by the next guarded statement."""
@@ -49,11 +70,15 @@ class Leases:
         held = tuple(self._held)
         if not held:
             return
+        since = clock()
         try:
             kept = await runs.renew(self.db, held, self.seconds)
         except StoreError as error:
             log.warning("leases not renewed", error=str(error))
             return
+        for token in self._held & kept:
+            self.extended(token, since)
         for token in self._held & (set(held) - kept):
             log.warning("a lease is no longer held", token=token[:6])
             self._held.discard(token)
+            self._until.pop(token, None)

@@ -5,6 +5,7 @@ threads. All bookkeeping is done on the main loop; only `Work` and the ping are 
 
     UserCodeTimeout   the time is up; `started` says whether the function ever began
     KeyStillRunning   an older attempt with the same key is still inside the tool
+    NotBegun          it was no longer to begin when its turn came
 """
 
 import asyncio
@@ -23,6 +24,7 @@ from typing import Any, Self
 
 from agent.userwork import (
     CLOSE_SECONDS,
+    NotBegun,
     Outcome,
     ToolTask,
     Work,
@@ -35,6 +37,8 @@ from agent.userwork import (
     value_of,
     wait_for,
 )
+
+__all__ = ["Health", "KeyStillRunning", "NotBegun", "UserCode", "UserCodeTimeout"]
 
 
 class UserCodeTimeout(Exception):
@@ -114,15 +118,23 @@ class UserCode:
             await asyncio.wait_for(self._loop_ended.wait(), CLOSE_SECONDS)
 
     def run(
-        self, tool_name: str, fn: Callable[..., Any], *args: Any, timeout: float, key: str | None = None
+        self,
+        tool_name: str,
+        fn: Callable[..., Any],
+        *args: Any,
+        timeout: float,
+        key: str | None = None,
+        still: Callable[[], bool] | None = None,
     ) -> Coroutine[Any, Any, Any]:
         """Await `fn(*args)` where user code runs: gives its answer, or raises what it raised.
+
+        `still` is asked there directly before `fn` is called: NotBegun is raised if it says no.
 
         Raises UserCodeTimeout after `timeout` seconds, measured on the calling loop, and KeyStillRunning
         if an attempt with `key` has not come back yet. What raises no Exception (SystemExit, a cancellation
         of its own) becomes a RuntimeError.
         """
-        return self._run(tool_name, partial(fn, *args), timeout, key)
+        return self._run(tool_name, partial(fn, *args), timeout, key, still)
 
     def holds(self, key: str) -> bool:
         """Say whether an attempt with `key` has not come back yet."""
@@ -147,11 +159,19 @@ class UserCode:
         since = None if self.health().ok else self._unhealthy_since
         return since is not None and time.monotonic() - since >= self._exit_after
 
-    async def _run(self, tool_name: str, call: Callable[[], Any], seconds: float, key: str | None) -> Any:
+    async def _run(
+        self,
+        tool_name: str,
+        call: Callable[[], Any],
+        seconds: float,
+        key: str | None,
+        still: Callable[[], bool] | None,
+    ) -> Any:
         if key is not None and key in self._keys:
             raise KeyStillRunning(tool_name, key)
         deadline = time.monotonic() + seconds
-        work = Work(tool_name, key, call, not is_async(call), seconds, deadline, self._main.create_future())
+        answer: asyncio.Future[Outcome] = self._main.create_future()
+        work = Work(tool_name, key, call, not is_async(call), seconds, deadline, answer, still)
         self._running.add(work)
         if key is not None:
             self._keys.add(key)

@@ -36,6 +36,7 @@ class Work:
     seconds: float
     deadline: float
     answer: asyncio.Future[Outcome]
+    still: Callable[[], bool] | None = None
     context: Context = field(default_factory=copy_context)
     task: Task[Outcome] | None = None
     started: bool = False
@@ -45,12 +46,25 @@ class Work:
         self.started = self._turn.acquire(blocking=False)
         return self.started
 
+    def ensure_wanted(self) -> None:
+        """Raise NotBegun if it is no longer to begin; asked where the next thing is the tool's own code."""
+        if self.still is not None and not self.still():
+            raise NotBegun(self.tool_name)
+
     def give_up(self) -> bool:
         return self._turn.acquire(blocking=False)
 
     def cancel(self) -> None:
         if self.task is not None:
             self.task.cancel()
+
+
+class NotBegun(Exception):
+    """Just before a tool's function would have begun, it was no longer to: nothing of it ran."""
+
+    def __init__(self, tool_name: str) -> None:
+        self.tool_name = tool_name
+        super().__init__(f"{tool_name} was not begun: it was no longer to")
 
 
 class ToolTask(Task[T]):
@@ -85,6 +99,7 @@ async def wait_for(value: Any) -> Any:
 
 async def drive(work: Work) -> Outcome:
     try:
+        work.ensure_wanted()
         return Outcome(await work.call())
     except BaseException as error:  # whatever user code raises belongs to the caller, not to this loop
         return Outcome(error=tamed(work, error))
@@ -92,6 +107,7 @@ async def drive(work: Work) -> Outcome:
 
 def call_now(work: Work) -> Outcome:
     try:
+        work.ensure_wanted()
         return Outcome(work.call())
     except BaseException as error:  # as in drive; a thread of the pool must outlive it
         return Outcome(error=tamed(work, error))

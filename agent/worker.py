@@ -14,7 +14,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from agent.drift import withdraw_outdated
 from agent.execute import execute
 from agent.house import House
-from agent.leases import Leases
+from agent.leases import LEASE_SECONDS, Leases
 from agent.loop import advance, record_end, record_fault
 from agent.sweep import sweep
 from agent.turn import Lost
@@ -66,7 +66,7 @@ class Worker:
         *,
         name: str | None = None,
         concurrency: int = 4,
-        lease: float = 15.0,
+        lease: float = LEASE_SECONDS,
         sweep_every: float = SWEEP_EVERY,
         poll: float = POLL,
     ) -> None:

@@ -15,6 +15,7 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.house import House
+from agent.leases import LEASE_SECONDS
 from agent.model import AnthropicModel
 from agent.policy import load_policy, warnings
 from agent.toolbox import load_tools
@@ -77,9 +78,12 @@ async def build_house(
 
 
 @asynccontextmanager
-async def build(settings: Settings, command: str, *, serves: bool = True) -> AsyncIterator[App]:
+async def build(
+    settings: Settings, command: str, *, serves: bool = True, lease: float = LEASE_SECONDS
+) -> AsyncIterator[App]:
     """All that a process needs, checked: the database's tables and Slack's tokens; HTTP only if it `serves`.
 
+    `lease`: the seconds that the worker's leases last.
     Raises SettingsError, PolicyError, ToolsError, StoreError or SlackRefusedToken, each one sentence.
     """
     database_url, slack_settings = settings.require_database(command), settings.require_slack(command)
@@ -104,7 +108,7 @@ async def build(settings: Settings, command: str, *, serves: bool = True) -> Asy
         stack.push_async_callback(bot.publisher.close)
         await stack.enter_async_context(_publishing(bot))
         working = replace(house, progress=bot.publisher.lines.following)
-        worker = Worker(working, bot.publisher, name=bot.publisher.name)
+        worker = Worker(working, bot.publisher, name=bot.publisher.name, lease=lease)
         if incoming is None:
             yield App(None, worker, bot)
             return

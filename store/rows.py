@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from store.errors import NotMigrated
 from store.records import (
     Actor,
     Approval,
@@ -105,6 +106,15 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+class _Columns(dict[str, Any]):
+    """A whole row as JSON: what it lacks is a column of another version's tables."""
+
+    def __missing__(self, column: str) -> Any:
+        raise NotMigrated(
+            f"The database lacks what this version needs (column {column}): run `vistobueno migrate`."
+        )
+
+
 # The fields of a record that are in its row just as they are.
 _RUN = _names("""id conversation_id seq agent task source_key state_version steps input_tokens output_tokens
   turn open_calls faults error answer""")
@@ -123,7 +133,8 @@ def requester(row: Row, name: str) -> Actor:
 
 
 def run(row: Row) -> Run:
-    """A row with RUN's columns, or the JSON of one."""
+    """A row with RUN's columns, or the JSON of one; raises NotMigrated."""
+    row = _Columns(row)
     return Run(
         **{name: row[name] for name in _RUN},
         status=RunStatus(row["status"]),
@@ -136,7 +147,8 @@ def run(row: Row) -> Run:
 
 
 def call(row: Row) -> Call:
-    """A row with CALL's columns, or the JSON of one."""
+    """A row with CALL's columns, or the JSON of one; raises NotMigrated."""
+    row = _Columns(row)
     return Call(
         **{name: row[name] for name in _CALL},
         status=CallStatus(row["status"]),
@@ -194,8 +206,8 @@ def actor(value: Any) -> Actor | None:
 
 
 def approval(row: Row) -> Approval:
-    """A row with APPROVAL's columns."""
-    own, shown = row["approval"], row["revision"]
+    """A row with APPROVAL's columns; raises NotMigrated."""
+    own, shown = _Columns(row["approval"]), _Columns(row["revision"])
     return Approval(
         **_approvals_own(own),
         requester=requester(own, row["requester_name"]),

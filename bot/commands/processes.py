@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from agent.leases import LEASE_SECONDS
 from bot.app import build
 from bot.commands.output import RUNNING, complete, read_settings
 from bot.commands.start import start
@@ -16,6 +17,15 @@ from bot.settings import DEFAULT_PORT, Settings
 from store.engine import migrate as migrate_database
 
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
+LeaseOption = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        max=300,
+        metavar="SECONDS",
+        help="How long the work of a process that is gone is left to it before another one takes it up.",
+    ),
+]
 
 
 def register(cli: typer.Typer) -> None:
@@ -24,7 +34,7 @@ def register(cli: typer.Typer) -> None:
         cli.command(rich_help_panel=RUNNING)(command)
 
 
-def dev() -> None:
+def dev(lease: LeaseOption = int(LEASE_SECONDS)) -> None:
     """Run everything in one process, for trying it out: HTTP, worker, and the embedded PostgreSQL.
 
     Needs SLACK_BOT_TOKEN, SLACK_SIGNING_SECRET and ANTHROPIC_API_KEY; with SLACK_APP_TOKEN instead of the
@@ -35,7 +45,7 @@ def dev() -> None:
     settings.require_slack("vistobueno dev")
     settings.require_requests("vistobueno dev")
     settings.require_model("vistobueno dev")
-    complete(_dev(settings))
+    complete(_dev(settings, lease))
 
 
 def web(
@@ -59,7 +69,7 @@ def web(
     complete(_web(settings, host))
 
 
-def worker() -> None:
+def worker(lease: LeaseOption = int(LEASE_SECONDS)) -> None:
     """Run what does the agent's work: model, tools, cards, deadlines.
 
     Needs DATABASE_URL, SLACK_BOT_TOKEN and ANTHROPIC_API_KEY. Run as many as you like.
@@ -68,7 +78,7 @@ def worker() -> None:
     settings.require_database("vistobueno worker")
     settings.require_slack("vistobueno worker")
     settings.require_model("vistobueno worker")
-    complete(_worker(settings))
+    complete(_worker(settings, lease))
 
 
 def migrate() -> None:
@@ -84,11 +94,12 @@ def migrate() -> None:
     typer.echo("the database is ready")
 
 
-async def _dev(settings: Settings) -> None:
+async def _dev(settings: Settings, lease: int) -> None:
     with listen(LOCAL, DEFAULT_PORT if settings.port is None else settings.port) as listening:
         async with own_or_named(settings) as urls:
             os.environ["DATABASE_URL"] = urls.app  # the tools are user code and look there
-            async with build(replace(settings, database_url=urls.app), "vistobueno dev") as app:
+            app_settings = replace(settings, database_url=urls.app)
+            async with build(app_settings, "vistobueno dev", lease=lease) as app:
                 await run(app, listening=listening, work=True, announce=_announced(LOCAL, listening))
 
 
@@ -105,6 +116,6 @@ def _announced(host: str, listening: socket.socket) -> Announce:
     return lambda: typer.echo(f"listening on http://{host}:{port}", err=True)
 
 
-async def _worker(settings: Settings) -> None:
-    async with build(settings, "vistobueno worker", serves=False) as app:
+async def _worker(settings: Settings, lease: int) -> None:
+    async with build(settings, "vistobueno worker", serves=False, lease=lease) as app:
         await run(app, listening=None, work=True)

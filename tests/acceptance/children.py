@@ -61,27 +61,11 @@ class Child:
 @asynccontextmanager
 async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[Child]:
     """`vistobueno COMMAND` on the stage's database, Slack, model and provider; killed at the end."""
-    settings = stage.settings
-    environ = {
-        **os.environ,
-        "DATABASE_URL": settings.database_url or "",
-        "SLACK_BOT_TOKEN": settings.slack_bot_token or "",
-        "SLACK_SIGNING_SECRET": settings.slack_signing_secret or "",
-        "SLACK_APP_TOKEN": settings.slack_app_token or "",
-        "SLACK_API_URL": settings.slack_api_url,
-        "ANTHROPIC_API_KEY": settings.anthropic_api_key or "",
-        "ANTHROPIC_BASE_URL": settings.anthropic_base_url or "",
-        "VISTOBUENO_POLICY": settings.policy,
-        "SHOP_PROVIDER_URL": stage.provider.url,
-        "PORT": "0",
-        "LOG_LEVEL": "WARNING",
-        **variables,
-    }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot.cli", command),
         *(("--host", "127.0.0.1") if command == "web" else ()),
         cwd=ROOT,
-        env=environ,
+        env={**os.environ, **environment(stage), **variables},
         stderr=asyncio.subprocess.PIPE,
     )
     started = Child(process)
@@ -90,6 +74,25 @@ async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[C
         yield started
     finally:
         await started.kill()
+
+
+def environment(stage: Stage) -> dict[str, str]:
+    """The variables of a process on that stage."""
+    settings = stage.settings
+    return {
+        "DATABASE_URL": settings.database_url or "",
+        "SLACK_BOT_TOKEN": settings.slack_bot_token or "",
+        "SLACK_SIGNING_SECRET": settings.slack_signing_secret or "",
+        "SLACK_APP_TOKEN": settings.slack_app_token or "",
+        "SLACK_API_URL": settings.slack_api_url,
+        "ANTHROPIC_API_KEY": settings.anthropic_api_key or "",
+        "ANTHROPIC_BASE_URL": settings.anthropic_base_url or "",
+        "VISTOBUENO_POLICY": settings.policy,
+        "VISTOBUENO_TOOLS": settings.tools,
+        "SHOP_PROVIDER_URL": stage.provider.url,
+        "PORT": "0",
+        "LOG_LEVEL": "WARNING",
+    }
 
 
 async def _works(stage: Stage) -> None:

@@ -153,6 +153,8 @@ async def test_what_a_program_reads_is_json_alone(database: Database) -> None:
             ("start",),
             ("migrate", "twice"),
             ("web", "--fast"),
+            ("worker", "--lease", "0"),
+            ("dev", "--lease", "301"),
         ),
     ],
 )

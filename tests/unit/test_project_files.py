@@ -201,6 +201,7 @@ def test_make_alone_lists_the_commands() -> None:
         "screenshots",
         "check",
         "mutants",
+        "soak",
         "bench",
         "lock",
         "clean",
