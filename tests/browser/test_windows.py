@@ -153,3 +153,59 @@ async def test_a_modal_opened_from_elsewhere_is_over_the_page_at_once(app: App, 
     trigger = app.sandbox.slack.triggers.issue("U0MARTA")
     await app.client.views_open(trigger_id=trigger, view=modal(REASON))
     await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+
+
+async def test_the_focus_stays_at_the_card_whose_pressed_button_has_gone(app: App, on_app: Windows) -> None:
+    ts = await app.posts("x", go("Approve"), go("Reject"))
+    marta = await at_approvals(on_app)
+
+    async def decide(payload: Json) -> None:
+        await app.changes(ts, "It is decided.")
+
+    app.on_press = decide
+    approve = marta.page.get_by_role("button", name="Approve")
+    await approve.focus()
+    await marta.page.keyboard.press("Enter")
+    await marta.sees("It is decided.")
+    await marta.has_the_focus_on(marta.messages.get_by_role("listitem"))
+    await marta.page.keyboard.press("Enter")
+    await app.client.chat_delete(channel="C0APPROVALS", ts=ts)
+    await marta.sees("Nobody has written here yet.")
+    await marta.has_the_focus_on(marta.messages)
+    assert len(app.payloads) == 1
+
+
+async def test_the_focus_goes_to_the_card_when_its_window_decided_it(app: App, on_app: Windows) -> None:
+    ts = await app.posts("x", go("Reject"))
+    marta = await at_approvals(on_app)
+    opens(app, REASON)
+
+    async def decide(payload: Json) -> None:
+        await app.changes(ts, "It is decided.")
+
+    app.on_submit = decide
+    await marta.presses("Reject")
+    await marta.fills_in("Reason", "because")
+    await marta.page.keyboard.press("Enter")
+    await marta.does_not_see(marta.window)
+    await marta.sees("It is decided.")
+    await marta.has_the_focus_on(marta.messages.get_by_role("listitem"))
+
+
+async def test_a_window_that_was_open_when_the_page_came_leaves_the_focus_at_the_messages(
+    app: App, on_app: Windows
+) -> None:
+    marta = await before_a_card(app, on_app)
+    trigger = app.sandbox.slack.triggers.issue("U0MARTA")
+    await app.client.views_open(trigger_id=trigger, view=modal(REASON))
+    await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+    await marta.page.keyboard.press("Escape")
+    await marta.does_not_see(marta.window)
+    await marta.has_the_focus_on(marta.messages)
+
+
+async def at_approvals(windows: Windows) -> Person:
+    marta = await windows.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.expects_no_other_page()
+    return marta

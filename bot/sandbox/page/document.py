@@ -141,7 +141,7 @@ class Page:
             write = composer(self.sight, self._ready(), in_thread=False)
         about = tag("small", f"as {place.user.real_name}, {what_they_are(place.user)}")
         log = tag("section", self.stream(), id="stream", class_="scrolls", tabindex=0, **_log("Messages"))
-        return text(tag("header", tag("h1", self._title()), about), log, write)
+        return text(tag("header", tag("h1", self._title()), about), log, _to_end("stream"), write)
 
     def _thread(self) -> Html:
         place = self.sight.place
@@ -154,6 +154,7 @@ class Page:
             "aside",
             tag("header", tag("h2", "Thread"), back),
             tag("section", thread(self.sight), id="replies", class_="scrolls", tabindex=0, **_log("Replies")),
+            _to_end("replies"),
             composer(self.sight, "", in_thread=True),
             id="thread",
             aria_label="Thread",
@@ -224,7 +225,7 @@ def _head(title: str) -> Html:
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
         tag("link", rel="stylesheet", href="/page.css"),
-        tag("script", src="/page.js", defer=True),
+        [tag("script", src=f"/{name}.js", defer=True) for name in ("morph", "steady", "page")],
     )
 
 
@@ -233,6 +234,12 @@ def _notices(notice: str) -> Html:
     if notice:
         said = tag("p", notice)
     return tag("div", said, id="notices", role="alert")
+
+
+def _to_end(log: str) -> Html:
+    """Where somebody is at work in a log, it leads on to what is new; the script shows it then."""
+    words = text("New messages ", tag("span", "↓", aria_hidden="true"))
+    return tag("button", words, type="button", class_="button to-end", data_log=log, hidden=True)
 
 
 def _log(label: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ from bot.sandbox.world import DeedRefusedError, Section, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
-FILES = {"/page.css": "text/css", "/page.js": "text/javascript"}
+FILES = {"/page.css": "text/css"} | {f"/{name}.js": "text/javascript" for name in ("morph", "steady", "page")}
 HEARTBEAT = 15.0
 HEADERS = {
     "Cache-Control": "no-store",
@@ -175,7 +175,7 @@ def answered(handler: Handler) -> Handler:
 
 
 async def send_file(request: Request) -> Response:
-    """The stylesheet or the script."""
+    """The stylesheet or a script."""
     path = request.url.path
     content = (HERE / path.removeprefix("/")).read_text()
     return Response(content, media_type=FILES[path], headers={**HEADERS, "Cache-Control": "no-cache"})

@@ -38,7 +38,6 @@ def modal(view: View, sight: Sight) -> Html:
         tag("button", _label(submit, "Submit", surface), class_="button primary") if submit else None,
     ]
     banner = tag("p", view.banner, class_="banner", role="alert") if view.banner else None
-    fields = [where, banner, tag("div", blocks(view.blocks, surface), class_="blocks")]
     action = here("/submit")
     return tag(
         "dialog",
@@ -46,7 +45,9 @@ def modal(view: View, sight: Sight) -> Html:
         tag("form", where, method="post", action=here("/close"), id="close-modal"),
         tag(
             "form",
-            fields,
+            where,
+            tag("div", blocks(view.blocks, surface), class_="blocks"),
+            banner,  # beside the buttons: what is above may be out of sight
             tag("div", buttons, class_="row end"),
             method="post",
             action=action,
@@ -80,10 +81,10 @@ def question(asked: Asked, sight: Sight) -> Html:
     return tag(
         "dialog",
         tag("h2", words(confirm["title"], surface), id="question-title"),
-        tag("div", words(confirm["text"], surface), class_="blocks"),
         tag(
             "form",
             fields,
+            tag("div", words(confirm["text"], surface), class_="blocks"),
             tag("div", buttons, class_="row end"),
             method="post",
             action=sight.place.address("/press"),
