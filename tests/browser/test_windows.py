@@ -209,3 +209,59 @@ async def at_approvals(windows: Windows) -> Person:
     await marta.goes_to("# approvals")
     await marta.expects_no_other_page()
     return marta
+
+
+FIELDS = [field(text_input(), f"Field {number}", block_id=f"b{number}") for number in range(12)]
+
+
+async def on_a_phone_in_a_long_window(app: App, windows: Windows) -> Person:
+    """Marta in a window of which a phone shows the half; every field of it is filled in."""
+    await app.posts("x", go("Edit"))
+    marta = await windows.open("Marta", 390)
+    await marta.goes_to("# approvals")
+    await marta.expects_no_other_page()
+    opens(app, *FIELDS)
+    await marta.presses("Edit")
+    for number in range(12):
+        await marta.window.get_by_label(f"Field {number}", exact=True).fill("x")
+    return marta
+
+
+async def test_a_submission_that_failed_is_said_where_one_looks(app: App, on_app: Windows) -> None:
+    marta = await on_a_phone_in_a_long_window(app, on_app)
+
+    async def fail(payload: Json) -> Json:
+        return {"response_action": "of no kind"}
+
+    app.on_submit = fail
+    said = marta.window.get_by_role("alert")
+    for _ in range(2):
+        await marta.presses("Send", within=marta.window)
+        await marta.has_wholly_before_her(said)
+        await marta.sees("We had some trouble connecting. Try again?", within=said)
+        await marta.has_the_focus_on(marta.window.get_by_role("button", name="Send"))
+    await marta.looks("it failed")
+    await marta.page.context.set_offline(True)
+    await marta.presses("Send", within=marta.window)
+    await marta.has_wholly_before_her(said)
+    await marta.sees("The workspace does not answer", within=said)
+    on_app.expect_faults("ERR_INTERNET_DISCONNECTED")
+
+
+async def test_what_has_the_focus_in_a_window_is_never_behind_its_buttons(app: App, on_app: Windows) -> None:
+    marta = await on_a_phone_in_a_long_window(app, on_app)
+    await marta.window.get_by_label("Field 0", exact=True).focus()
+    buttons = await marta.window.get_by_role("button", name="Send").bounding_box()
+    assert buttons is not None
+    for number in range(12):
+        at = marta.window.get_by_label(f"Field {number}", exact=True)
+        await marta.has_the_focus_on(at)
+        await marta.has_wholly_before_her(at)
+        box = await at.bounding_box()
+        assert box is not None and box["y"] + box["height"] <= buttons["y"], (number, box, buttons)
+        await marta.page.keyboard.press("Tab")
+    await marta.page.set_viewport_size({"width": 390, "height": 240})
+    for number in range(12):
+        await marta.page.keyboard.press("Shift+Tab")
+    await marta.has_wholly_before_her(marta.window.get_by_label("Field 0", exact=True))
+    await marta.looks("a very low window")

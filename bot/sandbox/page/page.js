@@ -25,7 +25,7 @@ function showWindows() {
     }
     // a window may open empty and be filled a moment later
     const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
-    if (first && !dialog.querySelector(".block :focus")) first.focus();
+    if (first && !dialog.querySelector(".block :focus, .banner")) first.focus();
   }
   const wrong = document.querySelector("dialog [aria-invalid=true]");
   if (wrong && !wrong.dataset.told) {
@@ -74,6 +74,7 @@ document.addEventListener("submit", (event) => {
 async function send(address, body, button) {
   if (button) button.setAttribute("aria-busy", "true");
   say("");
+  document.querySelector("dialog .banner")?.remove(); // if it comes again, it is read out again
   try {
     const answer = await fetch(address, { method: "POST", body });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");

@@ -48,7 +48,7 @@ def modal(view: View, sight: Sight) -> Html:
             where,
             tag("div", blocks(view.blocks, surface), class_="blocks"),
             banner,  # beside the buttons: what is above may be out of sight
-            tag("div", buttons, class_="row end"),
+            tag("div", buttons, class_="row end", id="window-buttons"),
             method="post",
             action=action,
             novalidate=True,
