@@ -116,18 +116,36 @@ async def test_the_page_follows_again_when_its_tab_has_been_hidden(app: App, on_
     await marta.sees("said meanwhile")
 
 
-async def test_a_workspace_that_begins_anew_is_followed_again(app: App, on_app: Windows) -> None:
+async def test_a_workspace_that_is_away_is_noticed_and_one_that_begins_anew_is_followed_again(
+    app: App, on_app: Windows
+) -> None:
     marta = await approvals(on_app)
     for number in range(3):
         await app.posts(f"before {number}")
     await marta.sees("before 2")
     await app.sandbox.stop()
+    lost = marta.page.get_by_role("alert").get_by_text("The workspace does not answer")
+    await marta.sees_at(lost)
     port = int(app.sandbox.base_url.rpartition(":")[2])
     async with Sandbox.running(port=port, rate_limits=RateLimits.off()) as anew:
         await client_of(anew).chat_postMessage(channel="C0APPROVALS", text="a new beginning")
         await marta.sees("a new beginning")
+        await marta.does_not_see(lost)
         await marta.does_not_see(marta.page.get_by_text("before"))
         on_app.forgive("net::ERR_")  # while nobody answered
+
+
+async def test_a_thread_that_a_new_workspace_does_not_have_is_said(app: App, on_app: Windows) -> None:
+    await app.posts("a root")
+    marta = await on_app.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.messages.get_by_role("link", name="Reply in thread").click()
+    await marta.sees("a root", within=marta.thread)
+    await app.sandbox.stop()
+    port = int(app.sandbox.base_url.rpartition(":")[2])
+    async with Sandbox.running(port=port, rate_limits=RateLimits.off()):
+        await marta.sees_at(marta.page.get_by_role("alert").get_by_text("There is no message"))
+    on_app.expect_faults("net::ERR_", "404")
 
 
 @pytest.mark.parametrize("pause", [0.3, 1.0])

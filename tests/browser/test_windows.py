@@ -261,7 +261,17 @@ async def test_what_has_the_focus_in_a_window_is_never_behind_its_buttons(app: A
         assert box is not None and box["y"] + box["height"] <= buttons["y"], (number, box, buttons)
         await marta.page.keyboard.press("Tab")
     await marta.page.set_viewport_size({"width": 390, "height": 240})
-    for number in range(12):
+    for _ in range(12):
         await marta.page.keyboard.press("Shift+Tab")
     await marta.has_wholly_before_her(marta.window.get_by_label("Field 0", exact=True))
     await marta.looks("a very low window")
+
+
+async def test_a_long_window_is_read_from_its_top(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, section("What would be done"), *[section(f"line {number}") for number in range(40)], NOTE)
+    await marta.presses("Edit")
+    await marta.has_the_focus_on(marta.window.get_by_role("group", name="Edit"))
+    await marta.has_wholly_before_her(marta.window.get_by_text("What would be done"))
+    await marta.page.keyboard.press("Tab")
+    await marta.has_the_focus_on(marta.window.get_by_label("Note"))

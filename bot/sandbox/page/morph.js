@@ -2,7 +2,7 @@
 "use strict";
 
 // attributes that the browser, or this page's script, gives to a node
-const OWN = ["open", "style", "aria-busy", "data-moved"];
+const OWN = ["open", "style", "aria-busy", "data-moved", "inert"];
 
 // An input block is known by its field: others may come before it while somebody types into it. A button is
 // known by its words: the focus must not stay on one that becomes another.

@@ -7,6 +7,11 @@ let version = Number(document.body.dataset.version);
 let stream = null;
 let opener = null; // finds what had the focus before a window opened
 let pressed = null; // finds the button that was pressed last
+let isAway = false; // whether the workspace does not answer, and whether that is said
+let isLost = false;
+const LOST = "The workspace does not answer: is the demo still running?";
+const RETRY_MS = 3000;
+const KEPT_IN_REACH = new Set(["windows", "notices"]); // beside an open drawer
 
 function replaceInside(id, made) {
   if (!one(id)) return;
@@ -25,7 +30,7 @@ function showWindows() {
     }
     // a window may open empty and be filled a moment later
     const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
-    if (first && !dialog.querySelector(".block :focus, .banner")) first.focus();
+    if (first && !dialog.querySelector(".blocks:focus, .block :focus, .banner")) enter(dialog, first);
   }
   const wrong = document.querySelector("dialog [aria-invalid=true]");
   if (wrong && !wrong.dataset.told) {
@@ -38,6 +43,13 @@ function showWindows() {
     if (back && !back.matches("li")) back.focus();
     else (back || one("stream")).focus({ preventScroll: true });
   }
+}
+
+// A window is read from its top: where its first field is further down, all of it has the focus.
+function enter(dialog, first) {
+  const all = dialog.querySelector(".blocks");
+  const isBelow = first.getBoundingClientRect().bottom > all.getBoundingClientRect().bottom;
+  (isBelow ? all : first).focus({ preventScroll: isBelow });
 }
 
 function nameOf(element) {
@@ -79,18 +91,21 @@ async function send(address, body, button) {
     const answer = await fetch(address, { method: "POST", body });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!answer.ok) {
-      const said = made.querySelector("[role=alert]");
-      say(said ? said.textContent : `The workspace answered ${answer.status}.`);
+      say(refusal(made, answer));
       return false;
     }
     arrive(answer.url, made);
     return true;
   } catch {
-    say("The workspace does not answer: is the demo still running?");
+    lose();
     return false;
   } finally {
     if (button) button.removeAttribute("aria-busy");
   }
+}
+
+function refusal(made, answer) {
+  return made.querySelector("[role=alert]")?.textContent || `The workspace answered ${answer.status}.`;
 }
 
 function arrive(url, made) {
@@ -125,6 +140,7 @@ function say(sentence) {
   const notices = one("notices");
   notices.replaceChildren();
   for (const old of document.querySelectorAll("[data-said]")) old.remove();
+  isLost = false;
   if (!sentence) return;
   const said = document.createElement("p");
   said.textContent = sentence;
@@ -145,7 +161,7 @@ document.addEventListener("keydown", (event) => {
   const field = event.target;
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.closest(".composer textarea")) return;
   event.preventDefault();
-  if (field.value.trim()) field.form.requestSubmit();
+  if (field.value.trim()) field.form.requestSubmit(field.form.querySelector(".primary"));
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-insert]");
@@ -157,6 +173,19 @@ document.addEventListener("click", (event) => {
   }
   field.focus();
 });
+// A drawer that is open is all there is: the Tab key does not lead to what lies dimmed behind it.
+for (const [name, state] of [["toggle", "open"], ["beforetoggle", "closed"]]) {
+  document.addEventListener(
+    name,
+    ({ target, newState }) => {
+      if (newState !== state || !target.popover) return;
+      const behindIt = [...document.body.children].filter((one) => one !== target && !KEPT_IN_REACH.has(one.id));
+      for (const one of behindIt) one.inert = state === "open";
+      if (state === "open") target.focus();
+    },
+    true,
+  );
+}
 document.addEventListener("change", (event) => {
   const acting = event.target.closest(".acting");
   if (acting && !event.target.multiple) acting.querySelector(".choose").click();
@@ -186,13 +215,41 @@ function listen() {
   if (document.hidden) return;
   stream = new EventSource("/live" + location.search);
   // after a restart of the sandbox its versions begin anew
-  stream.onerror = () => { version = 0; };
+  stream.onerror = () => {
+    version = 0;
+    if (!isAway) lose();
+    isAway = true;
+    // a browser tries again by itself, but not after a refusal
+    if (stream.readyState === EventSource.CLOSED) setTimeout(askAgain, RETRY_MS);
+  };
+  stream.onopen = find;
   stream.onmessage = (event) => {
+    find();
     const news = JSON.parse(event.data);
     if (news.version < version) return;
     version = news.version;
     steadily(() => Object.entries(news.regions).forEach(([id, markup]) => bring(id, markup)));
   };
+}
+
+async function askAgain() {
+  try {
+    const answer = await fetch(location.href);
+    if (answer.ok) return listen();
+    say(refusal(new DOMParser().parseFromString(await answer.text(), "text/html"), answer));
+  } catch {
+    listen();
+  }
+}
+
+function lose() {
+  say(LOST);
+  isLost = true;
+}
+
+function find() {
+  isAway = false;
+  if (isLost) say("");
 }
 
 function bring(id, markup) {

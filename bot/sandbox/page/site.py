@@ -21,7 +21,7 @@ from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.windows import Asked
 from bot.sandbox.slack import Slack
-from bot.sandbox.world import DeedRefusedError, Section, World
+from bot.sandbox.world import DeedRefusedError, Section, Step, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
@@ -74,6 +74,7 @@ class Site:
             asked=self._asked(request, place),
             notice=notice,
             around=self._around(),
+            step=self._step(),
         )
         return HTMLResponse(page.document(), headers=HEADERS)
 
@@ -145,13 +146,17 @@ class Site:
         except PageError:
             return {}
         self.seen.look(fresh)
-        return Page(self._sight(fresh), self.seen, self.suggestion, around=self._around()).regions()
+        there = (self._sight(fresh), self.seen, self.suggestion)
+        return Page(*there, around=self._around(), step=self._step()).regions()
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
 
     def _around(self) -> Sequence[Section] | None:
         return None if self.world is None else self.world.sections()
+
+    def _step(self) -> Step | None:
+        return None if self.world is None else self.world.next_step()
 
     def _asked(self, request: Request, place: Place) -> Asked | None:
         ask, where = request.query_params.get("ask"), request.query_params.get("where", "")
