@@ -23,9 +23,9 @@ HAPPEN, NOW = "Let something happen", "In the database now"
 ASK = Step("U0LEO", "C0SUPPORT", "Ask as Leo in #support.", "Ask as Leo: press Send.")
 DECIDE = Step(
     *("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals."),
-    "Before you approve the card, or while the refunds run, let something happen in the world.",
+    "Let something happen in the world first.",  # one line of a phone, so that a whole card is above it
 )
-WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there}"
+WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Then approve."
 WHY_FAIL = (
     "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
 )

@@ -126,7 +126,7 @@ async def test_no_payments_fail_before_a_card_waits_or_after_the_last_one(databa
         assert page.status == 409 and "Ask as Leo first." in page.text
         await here.ask()
         page = await here.page("Failed payments in the shop 38", "Approve")
-        assert "Next: Before you approve the card" in page.text
+        assert "Next: Let something happen in the world first." in page.text
         assert [b.attributes.get("aria-disabled") for b in page.buttons if b.label == FAIL] == [None]
         await here.press("Approve")
         page = await here.page(

@@ -148,7 +148,7 @@ def said(log: list[dict[str, Any]]) -> list[str]:
 
 def mentions(log: list[dict[str, Any]]) -> list[str]:
     """The `ts` of each message that mentions the app."""
-    sent = [entry["detail"] for entry in log if entry["direction"] == "to_bot"]
+    sent = [entry.get("detail") for entry in log if entry["direction"] == "to_bot"]
     bodies = [json.loads(one) if str(one).startswith('{"') else one for one in sent]
     events = [body.get("payload", body).get("event", {}) for body in bodies if isinstance(body, dict)]
     return [str(event["ts"]) for event in events if event.get("type") == "app_mention"]
