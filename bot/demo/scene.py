@@ -25,7 +25,7 @@ DECIDE = Step(
     *("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals."),
     "Let something happen in the world first.",  # one line of a phone, so that a whole card is above it
 )
-WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Then approve."
+WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Or while the refunds run."
 WHY_FAIL = (
     "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
 )

@@ -199,6 +199,10 @@ class Person:
         """Wait until the keyboard acts on it."""
         await expect(found).to_be_focused()
 
+    async def is_told(self, field: Locator, words: str) -> None:
+        """Wait until a screen reader would say these words about a field."""
+        await expect(field).to_have_accessible_description(words)
+
     async def is_described(self, field: Locator, words: str) -> None:
         """Wait until a screen reader would say these words about a field that is wrong."""
         await expect(field).to_have_accessible_description(re.compile(re.escape(words)))

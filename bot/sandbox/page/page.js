@@ -30,7 +30,7 @@ function showWindows() {
     }
     // a window may open empty and be filled a moment later
     const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
-    if (first && !dialog.querySelector(".blocks:focus, .block :focus, .banner")) enter(dialog, first);
+    if (first && !dialog.querySelector(".block :focus, .banner")) enter(dialog, first);
   }
   const wrong = document.querySelector("dialog [aria-invalid=true]");
   if (wrong && !wrong.dataset.told) {
