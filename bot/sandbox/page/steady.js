@@ -75,7 +75,8 @@ document.addEventListener(
   "click",
   (event) => {
     // the style lets no pointer reach what has moved; the keyboard reaches it, and may press what is the same
-    if (event.target.closest("[data-moved=changed]")) {
+    // (the script's own press of a button, for Escape, is no mistake)
+    if (event.isTrusted && event.target.closest("[data-moved=changed]")) {
       event.preventDefault();
       event.stopImmediatePropagation();
     }
