@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import signal
 import sys
 from collections.abc import Mapping
 
@@ -9,6 +10,10 @@ from bot.demo.errors import DemoFailed
 
 START_SECONDS = 30.0
 STOP_SECONDS = 12.0
+FROM_OUTSIDE = frozenset(
+    {0, 130, 143, *(-number for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP))}
+)
+"""Exit statuses of an app that somebody ended; it does not end without an error by itself."""
 LISTENING = re.compile(rb"listening on (http://\S+)")
 
 
@@ -29,10 +34,9 @@ class Child:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "bot.cli",
-            "dev",
+            "bot.demo.app",
             env=dict(environ),
-            stdin=asyncio.subprocess.DEVNULL,
+            stdin=asyncio.subprocess.PIPE,  # closed when this process ends, however it ends
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the demo, which then ends its child
@@ -68,9 +72,15 @@ class Child:
                 self._process.kill()
         await self.kill()
 
-    async def ended(self) -> None:
-        """Return when it has ended by itself."""
-        await self._process.wait()
+    async def ended(self) -> bool:
+        """Wait for its end; whether somebody ended it who did not go through this object."""
+        code = await self._process.wait()
+        await self._relaying
+        return code in FROM_OUTSIDE
+
+    def epitaph(self) -> str:
+        """How it ended, and its last words, for a person."""
+        return f"ended by itself, with exit status {self._process.returncode}.{self._last_words()}"
 
     async def _answers(self) -> None:
         ended = asyncio.create_task(self._process.wait())

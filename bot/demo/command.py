@@ -11,11 +11,10 @@ from typing import Annotated
 import typer
 
 from bot.commands.output import TRYING, complete, read_settings
-from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper, kept_running
 from bot.demo.play import play
 from bot.demo.scene import Scene
-from bot.demo.world import World, open_world
+from bot.demo.world import SCRIPTED, World, open_world
 from bot.process import stopped_by_signals
 from bot.settings import Settings
 from store.engine import Database
@@ -60,8 +59,6 @@ async def _show(settings: Settings, port: int) -> None:
             for line in lines(world, settings):
                 typer.echo(line)
             await _first_of(stop, keeper)
-        if not stop.is_set():
-            raise DemoFailed("The app ended by itself: what it said is above.")
     print("The demo is over.", file=sys.stderr)
 
 
@@ -90,8 +87,19 @@ def lines(world: World, settings: Settings) -> list[str]:
         "`make demo ARGS=--play` lives the whole story, unattended.",
         "Beside the Slack is the world: let payments fail overnight, kill the app, make Slack slow.",
         f"The bot answers with {world.model}.",
+        *_what_it_does_not_know(world, settings),
         *_where_it_is_kept(world, settings),
         "Ctrl-C ends the demo.",
+    ]
+
+
+def _what_it_does_not_know(world: World, settings: Settings) -> list[str]:
+    """The scripted model has one story; a person's own tools need a real one."""
+    if world.model != SCRIPTED or settings.tools == Settings.tools:
+        return []
+    return [
+        f"The scripted model knows only the tools of the demo's shop, and not those of {settings.tools}: set "
+        "ANTHROPIC_API_KEY to have yours used.",
     ]
 
 
@@ -110,11 +118,11 @@ def _where_it_is_kept(world: World, settings: Settings) -> list[str]:
 
 
 async def _first_of(stop: asyncio.Event, keeper: Keeper) -> None:
-    """Return when the demo is to stop, or its app has ended by itself."""
+    """Return when the demo is to stop; raises DemoFailed when there is no app any more."""
     ended = asyncio.create_task(keeper.ended())
     waits = {asyncio.create_task(stop.wait()), ended}
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     for wait in waits:
         wait.cancel()
     if ended.done() and not stop.is_set():
-        ended.result()  # or why the app could not be started again
+        ended.result()  # raises

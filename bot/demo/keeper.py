@@ -1,11 +1,13 @@
-"""Keeps the demo's app running: one process at a time, killed and started anew when somebody asks."""
+"""Keeps the demo's app running: one process at a time, and another one whenever somebody has it killed."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from enum import Enum, auto
 
 from bot.demo.child import Child
+from bot.demo.errors import DemoFailed
 from bot.demo.world import World
 
 
@@ -30,6 +32,7 @@ class Keeper:
         self._child = child
         self._changed = changed
         self._restarting: asyncio.Task[None] | None = None
+        self._watching = asyncio.create_task(self._watch(), name="watching the app")
 
     @property
     def pid(self) -> int:
@@ -38,25 +41,36 @@ class Keeper:
     def restart(self) -> None:
         """Begin to kill the process and to start another; nothing if that is under way."""
         if self.phase is Phase.RUNNING:
-            self._go_on(Phase.KILLING)
-            self._restarting = asyncio.create_task(self._begin_anew(), name="restart of the app")
+            self._begin(Phase.KILLING)
 
     async def ended(self) -> None:
-        """Return when the app has ended by itself; raises DemoFailed when it could not be started again."""
-        while True:
-            child = self._child
-            await child.ended()
-            if self._restarting is not None:
-                await self._restarting
-            if child is self._child:
-                return
+        """Wait until the app runs no more; raises DemoFailed: it ended by itself, or could not be started."""
+        await asyncio.shield(self._watching)
 
     async def stop(self) -> None:
         """End the app, also one that is being started."""
-        if self._restarting is not None:
-            self._restarting.cancel()
-            await asyncio.wait([self._restarting])
+        tasks = [self._watching, *([self._restarting] if self._restarting is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         await self._child.stop()
+
+    async def _watch(self) -> None:
+        while True:
+            child = self._child
+            from_outside = await child.ended()
+            if self.phase is Phase.RUNNING:
+                if not from_outside:
+                    raise DemoFailed(f"The app {child.epitaph()}")
+                print(f"Process {child.pid} was killed. Starting another one …", file=sys.stderr, flush=True)
+                self.killed = child.pid
+                self._begin(Phase.STARTING)
+            assert self._restarting is not None
+            await asyncio.shield(self._restarting)
+
+    def _begin(self, phase: Phase) -> None:
+        self._go_on(phase)
+        self._restarting = asyncio.create_task(self._begin_anew(), name="restart of the app")
 
     async def _begin_anew(self) -> None:
         await self._child.kill()

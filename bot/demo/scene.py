@@ -5,24 +5,32 @@ from contextlib import AbstractContextManager
 from decimal import Decimal
 
 from agent.money import Money
-from agent.tools.shop.seed import OVERNIGHT, fail_three_overnight
+from agent.tools.shop.refund_payments import refund_payments
+from agent.tools.shop.seed import FAILED_COUNT, OVERNIGHT, fail_three_overnight
 from agent.tools.shop.words import counted
 from bot.demo.board import Board
 from bot.demo.contents import delivered, figures, listings
 from bot.demo.keeper import Keeper, Phase
 from bot.demo.world import World
-from bot.sandbox.world import Control, DeedRefusedError, Section
+from bot.sandbox.world import Control, DeedRefusedError, Section, Step
 from bot.texts.en import ENGLISH
 from store.engine import Database
 from store.errors import StoreError, translated
+from store.transitions import ApprovalStatus
 
 FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
 HAPPEN, NOW = "Let something happen", "In the database now"
-WHEN = (
-    "Ask as Leo in #support: press Send. Then be Marta: a card waits in #approvals. "
-    "Before you approve it, or while the refunds run, let something happen."
+ASK = Step("U0LEO", "C0SUPPORT", "Ask as Leo in #support.", "Ask as Leo: press Send.")
+DECIDE = Step(
+    *("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals."),
+    "Let something happen in the world first.",  # one line of a phone, so that a whole card is above it
 )
-WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for 38 became 41."
+WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Or while the refunds run."
+WHY_FAIL = (
+    "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
+)
+NOT_YET = "Not yet: a card that asks for refunds must wait for approval. Ask as Leo first."
+OVER = "Not now: no card that asks for refunds waits any more. A demo begun anew has one again."
 WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
 WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."
 
@@ -35,7 +43,7 @@ class Scene:
         self._keeper = keeper
         self._board = Board(world, db, self._show)
         self._changed = changed
-        self._has_failed = False
+        self._failed_before: int | None = None  # how many payments had failed before three more did
         self._slow_since: tuple[int, int] | None = None  # deliveries and decisions before it
         self._shown: list[Section] = []
 
@@ -43,6 +51,13 @@ class Scene:
         """The controls, then what there is."""
         controls = (self._failing(), self._restarting(), self._slowness())
         return [Section(HAPPEN, WHEN, controls), *self._shown]
+
+    def next_step(self) -> Step | None:
+        """Ask while nobody has; then decide as long as a card waits."""
+        state = self._board.state
+        if state is None or not state.runs:
+            return ASK
+        return DECIDE if self._waits() else None
 
     async def look(self) -> None:
         """Read what there is."""
@@ -78,12 +93,21 @@ class Scene:
             self._changed()
 
     async def _fail(self) -> None:
+        control, state = self._failing(), self._board.state
+        if control.spent or state is None:
+            raise DeedRefusedError(control.said or NOT_YET)
         try:
             with translated():
                 await fail_three_overnight(self._world.urls.owner)
         except StoreError as error:
             raise DeedRefusedError(str(error)) from error
-        self._has_failed = True
+        self._failed_before = state.failed
+
+    def _waits(self, tool: str = "") -> bool:
+        """Whether a card waits for approval, of that tool or of any."""
+        asked = self._board.state.approvals if self._board.state else ()
+        waiting = (one.tool for one in asked if one.status is ApprovalStatus.PENDING)
+        return any(not tool or one == tool for one in waiting)
 
     def _switch(self) -> None:
         slack = self._world.sandbox.slack
@@ -95,11 +119,16 @@ class Scene:
         return self._board.state.totals.decisions if self._board.state else 0
 
     def _failing(self) -> Control:
+        state, more = self._board.state, len(OVERNIGHT)
         said = ""
-        if self._has_failed:
+        if self._failed_before is not None:
             total = Money(sum(OVERNIGHT.values(), Decimal(0)), "EUR").text(ENGLISH.locale)
-            said = f"It has happened: {len(OVERNIGHT)} more payments failed, {total} in all. It happens once."
-        return Control(FAIL, "Three payments fail overnight", WHY_FAIL, said, spent=self._has_failed)
+            said = f"It has happened: {more} more payments failed, {total} in all. It happens once."
+        elif not self._waits(refund_payments.name):
+            said = OVER if state and state.approvals else NOT_YET
+        was = self._failed_before or (state.failed if state else 0) or FAILED_COUNT
+        why = WHY_FAIL.format(was=was, now=was + more)
+        return Control(FAIL, "Three payments fail overnight", why, said, spent=bool(said))
 
     def _restarting(self) -> Control:
         pid, killed, phase = self._keeper.pid, self._keeper.killed, self._keeper.phase

@@ -75,11 +75,24 @@ class Section:
     listings: tuple[Listing, ...] = ()
 
 
+@dataclass(frozen=True)
+class Step:
+    """What a person does next, as that user in that channel: in words `there`, and in words for elsewhere."""
+
+    user: str
+    channel: str
+    elsewhere: str
+    there: str
+
+
 class World(Protocol):
     """What the page shows beside the Slack; it announces a change of the workspace when it changes."""
 
     def sections(self) -> Sequence[Section]:
         """What there is, as far as is known."""
+
+    def next_step(self) -> Step | None:
+        """What one does next to see what this is about, if there is such a thing."""
 
     async def look(self) -> None:
         """Learn what there is now."""

@@ -113,7 +113,7 @@ async def test_ctrl_c_while_the_command_is_loaded_ends_it_without_a_word(tmp_pat
     ("words", "asked", "when", "code"),
     [
         (("demo",), signal.SIGINT, "initdb --pgdata", 130),
-        (("demo", "--play"), signal.SIGTERM, "bot.cli dev", 143),
+        (("demo", "--play"), signal.SIGTERM, "bot.demo.app", 143),
     ],
 )
 def test_a_demo_that_is_asked_to_end_while_it_starts_leaves_no_process_behind(

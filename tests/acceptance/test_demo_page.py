@@ -105,13 +105,35 @@ async def test_three_payments_fail_once_and_the_page_says_what_moved(database: D
         await here.page("Approve")
         page = await here.press(FAIL)
         assert "It has happened: 3 more payments failed, €255.25 in all. It happens once." in page.text
+        assert "nothing runs, for 38 became 41." in page.text
         page = await here.press(FAIL)
-        assert "Failed payments in the shop 41" in page.text
+        assert page.status == 409 and "It happens once." in page.text
+        page = await here.page("Failed payments in the shop 41")
+        assert "nothing runs, for 38 became 41." in page.text
         assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
         await here.press("Approve")
         page = await here.page("Refund 41 payments · €4,375.25 pending", "superseded")
         assert "by Marta · failed payments: 38 → 41" in page.text
         assert "Refunds at the provider 0 Clicks 1" in page.text
+
+
+async def test_no_payments_fail_before_a_card_waits_or_after_the_last_one(database: Database) -> None:
+    async with demo(database) as here:
+        page = await here.page("Failed payments in the shop 38", "Not yet: a card that asks for refunds")
+        assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
+        assert "Next: Ask as Leo in #support. Go there" in page.text
+        page = await here.press(FAIL)
+        assert page.status == 409 and "Ask as Leo first." in page.text
+        await here.ask()
+        page = await here.page("Failed payments in the shop 38", "Approve")
+        assert "Next: Let something happen in the world first." in page.text
+        assert [b.attributes.get("aria-disabled") for b in page.buttons if b.label == FAIL] == [None]
+        await here.press("Approve")
+        page = await here.page(
+            "Failed payments in the shop 0", "no card that asks for refunds waits any more"
+        )
+        assert "Next:" not in page.text
+        assert (await here.press(FAIL)).status == 409
 
 
 async def test_a_restart_is_a_new_process_and_what_waits_survives_it(database: Database) -> None:
@@ -156,6 +178,29 @@ async def test_an_app_that_cannot_be_started_again_is_said_and_ends_the_demo(dat
             await asyncio.wait_for(here.keeper.ended(), SECONDS)
 
 
+@pytest.mark.parametrize("asked", [signal.SIGKILL, signal.SIGTERM])
+async def test_an_app_that_somebody_kills_is_said_and_started_again(
+    database: Database, asked: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with demo(database) as here:
+        await here.ask()
+        before = RUNNING.search((await here.page("Approve")).text)
+        assert before is not None
+        os.kill(int(before[1]), asked)
+        found = AGAIN.search((await here.page("Running again")).text)
+        assert found is not None and found[1] == before[1] != found[2]
+        assert f"Process {found[1]} was killed. Starting another one …" in capsys.readouterr().err
+        await here.press("Approve")
+        await here.page("Refunds at the provider 38 of 38 payments", "completed")
+
+
+async def test_an_app_that_ends_by_itself_ends_the_demo_with_its_words(database: Database) -> None:
+    async with demo(database) as here:
+        os.kill(here.keeper.pid, signal.SIGABRT)  # as an interpreter does that cannot go on
+        with pytest.raises(DemoFailed, match=r"^The app ended by itself, with exit status -6\."):
+            await asyncio.wait_for(here.keeper.ended(), SECONDS)
+
+
 @pytest.mark.debian
 async def test_a_demo_that_ends_while_its_app_is_restarted_leaves_no_process(database: Database) -> None:
     async with demo(database) as here:
@@ -186,7 +231,8 @@ async def test_a_click_that_a_slow_slack_delivers_twice_is_one_decision(database
 
 async def test_a_database_in_trouble_is_said_and_what_was_known_stays(database: Database) -> None:
     async with demo(database) as here:
-        await here.page("Failed payments in the shop 38")
+        await here.ask()
+        await here.page("Failed payments in the shop 38", "Approve")
         with psycopg.connect(database.owner_url) as owner:
             owner.execute("ALTER SCHEMA shop RENAME TO gone")
         page = await here.page("shop.payments")
@@ -214,7 +260,30 @@ async def _nobody_reads() -> bool:
     return "reading the database" not in {task.get_name() for task in asyncio.all_tasks()}
 
 
-async def test_an_app_that_dies_by_itself_ends_the_demo_with_a_sentence(database: Database) -> None:
+async def test_a_command_whose_app_dies_by_itself_ends_with_a_sentence(database: Database) -> None:
+    async with command(database) as (process, pid):
+        os.kill(pid, signal.SIGABRT)
+        _, said = await asyncio.wait_for(process.communicate(), SECONDS)
+    assert process.returncode == 1
+    assert said.decode() == "vistobueno: The app ended by itself, with exit status -6.\n"
+
+
+@pytest.mark.debian
+async def test_a_command_that_is_killed_leaves_no_process(database: Database) -> None:
+    async with command(database) as (process, _):
+        assert len(users_of(database)) == 2
+        process.kill()
+        await process.wait()
+        await eventually(lambda: _nobody_uses(database))
+
+
+async def _nobody_uses(database: Database) -> bool:
+    return users_of(database) == []
+
+
+@asynccontextmanager
+async def command(database: Database) -> AsyncIterator[tuple[asyncio.subprocess.Process, int]]:
+    """The demo as a command, and the process id of its app as its page tells it."""
     process = await asyncio.create_subprocess_exec(
         *(*COMMAND, "demo"),
         cwd=ROOT,
@@ -222,12 +291,14 @@ async def test_an_app_that_dies_by_itself_ends_the_demo_with_a_sentence(database
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    assert process.stdout is not None
-    url = (await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode().split()[1]
-    async with aiohttp.ClientSession() as http, http.get(url) as answered:
-        found = RUNNING.search(await answered.text())
-    assert found is not None
-    os.kill(int(found[1]), signal.SIGKILL)
-    _, said = await asyncio.wait_for(process.communicate(), SECONDS)
-    assert process.returncode == 1
-    assert said.decode() == "vistobueno: The app ended by itself: what it said is above.\n"
+    try:
+        assert process.stdout is not None
+        url = (await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode().split()[1]
+        async with aiohttp.ClientSession() as http, http.get(url) as answered:
+            found = RUNNING.search(await answered.text())
+        assert found is not None
+        yield process, int(found[1])
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()

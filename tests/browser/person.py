@@ -161,6 +161,10 @@ class Person:
         """Wait until it stands within the window's borders."""
         await expect(found).to_be_in_viewport()
 
+    async def has_wholly_before_her(self, found: Locator) -> None:
+        """Wait until all of it stands within the window's borders."""
+        await expect(found).to_be_in_viewport(ratio=1)
+
     async def sees_all_of_it(self, card: Locator) -> None:
         """The whole card must fit into the window: nothing to scroll, and nothing to tap."""
         await card.scroll_into_view_if_needed()
@@ -194,6 +198,10 @@ class Person:
     async def has_the_focus_on(self, found: Locator) -> None:
         """Wait until the keyboard acts on it."""
         await expect(found).to_be_focused()
+
+    async def is_told(self, field: Locator, words: str) -> None:
+        """Wait until a screen reader would say these words about a field."""
+        await expect(field).to_have_accessible_description(words)
 
     async def is_described(self, field: Locator, words: str) -> None:
         """Wait until a screen reader would say these words about a field that is wrong."""

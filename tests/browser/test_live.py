@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
+
+import pytest
 
 from bot.sandbox import RateLimits, Sandbox
 from tests.browser.app import App, go
 from tests.browser.marks import IN_A_BROWSER
-from tests.sandbox.drive import client_of
+from tests.sandbox.drive import Json, client_of
 
 if TYPE_CHECKING:
+    from playwright.async_api import FloatRect, Locator
+
     from tests.browser.chromium import Windows
     from tests.browser.person import Person
 
@@ -111,15 +116,116 @@ async def test_the_page_follows_again_when_its_tab_has_been_hidden(app: App, on_
     await marta.sees("said meanwhile")
 
 
-async def test_a_workspace_that_begins_anew_is_followed_again(app: App, on_app: Windows) -> None:
+async def test_a_workspace_that_is_away_is_noticed_and_one_that_begins_anew_is_followed_again(
+    app: App, on_app: Windows
+) -> None:
     marta = await approvals(on_app)
     for number in range(3):
         await app.posts(f"before {number}")
     await marta.sees("before 2")
     await app.sandbox.stop()
+    lost = marta.page.get_by_role("alert").get_by_text("The workspace does not answer")
+    await marta.sees_at(lost)
     port = int(app.sandbox.base_url.rpartition(":")[2])
     async with Sandbox.running(port=port, rate_limits=RateLimits.off()) as anew:
         await client_of(anew).chat_postMessage(channel="C0APPROVALS", text="a new beginning")
         await marta.sees("a new beginning")
+        await marta.does_not_see(lost)
         await marta.does_not_see(marta.page.get_by_text("before"))
         on_app.forgive("net::ERR_")  # while nobody answered
+
+
+async def test_a_thread_that_a_new_workspace_does_not_have_is_said(app: App, on_app: Windows) -> None:
+    await app.posts("a root")
+    marta = await on_app.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.messages.get_by_role("link", name="Reply in thread").click()
+    await marta.sees("a root", within=marta.thread)
+    await app.sandbox.stop()
+    port = int(app.sandbox.base_url.rpartition(":")[2])
+    async with Sandbox.running(port=port, rate_limits=RateLimits.off()):
+        await marta.sees_at(marta.page.get_by_role("alert").get_by_text("There is no message"))
+    on_app.forgive("net::ERR_")  # while nobody answered
+    on_app.expect_faults("404")
+
+
+@pytest.mark.parametrize("pause", [0.3, 1.0])
+async def test_a_second_press_at_the_same_place_does_not_decide_what_came_there(
+    app: App, on_app: Windows, pause: float
+) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(20)
+    ts = await app.posts("x", go("Approve"))
+    decides_and_asks_again(app, ts)
+    approve = marta.page.get_by_role("button", name="Approve")
+    await marta.has_before_her(approve)
+    box = await settled(approve)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    await marta.page.mouse.click(x, y)
+    await marta.sees("It is decided.", "Asked again")
+    await asyncio.sleep(pause)
+    await marta.page.mouse.click(x, y)
+    await marta.writes("that was all", to="Message #approvals")  # a press before it would have come
+    await marta.sees("that was all")
+    assert [payload["container"]["message_ts"] for payload in app.payloads] == [ts]
+
+
+async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_more(
+    app: App, on_app: Windows
+) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(20)
+    ts = await app.posts("x", go("Approve"))
+    decides_and_asks_again(app, ts)
+    await marta.presses("Approve")
+    more = marta.page.get_by_role("button", name="New messages")
+    await marta.sees_at(more)
+    await marta.has_before_her(marta.page.get_by_text("It is decided."))
+    await marta.looks("new messages below")
+    await more.click()
+    await marta.has_before_her(marta.page.get_by_role("button", name="Approve"))
+    await marta.does_not_see(more)
+    await marta.has_the_focus_on(marta.messages)
+    await app.posts("and one more")
+    await marta.has_before_her(marta.page.get_by_text("and one more"))
+
+
+async def test_a_button_that_came_under_the_pointer_takes_no_press_at_first(
+    app: App, on_app: Windows
+) -> None:
+    marta = await approvals(on_app)
+    ts = await app.posts("x", go("Approve"), title="The first card")
+    approve = marta.page.get_by_role("button", name="Approve")
+    box = await settled(approve)
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    await app.posts("x", go("Reject"), title="The second card")
+    await marta.sees("The second card")
+    await app.client.chat_delete(channel="C0APPROVALS", ts=ts)
+    await marta.does_not_see(approve)
+    await marta.page.mouse.click(x, y)
+    reject = marta.page.get_by_role("button", name="Reject")
+    moved = await settled(reject)
+    assert abs(moved["y"] - box["y"]) < box["height"] / 2, "the test would not hit it"
+    await marta.page.mouse.click(x, y)
+    await marta.writes("that was all", to="Message #approvals")
+    await marta.sees("that was all")
+    assert [payload["actions"][0]["action_id"] for payload in app.payloads] == ["reject"]
+
+
+def decides_and_asks_again(app: App, ts: str) -> None:
+    """Let a press decide that card, and a second one be asked for by the next."""
+
+    async def decide(payload: Json) -> None:
+        if payload["container"]["message_ts"] == ts:
+            await app.changes(ts, "It is decided.\nby\nMarta")  # no link comes to where the button was
+            await app.posts("x", go("Approve"), title="Asked again")
+
+    app.on_press = decide
+
+
+async def settled(button: Locator) -> FloatRect:
+    """Where a button is, once it takes presses."""
+    await button.click(trial=True)
+    box = await button.bounding_box()
+    assert box is not None
+    return box

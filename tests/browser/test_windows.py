@@ -153,3 +153,125 @@ async def test_a_modal_opened_from_elsewhere_is_over_the_page_at_once(app: App, 
     trigger = app.sandbox.slack.triggers.issue("U0MARTA")
     await app.client.views_open(trigger_id=trigger, view=modal(REASON))
     await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+
+
+async def test_the_focus_stays_at_the_card_whose_pressed_button_has_gone(app: App, on_app: Windows) -> None:
+    ts = await app.posts("x", go("Approve"), go("Reject"))
+    marta = await at_approvals(on_app)
+
+    async def decide(payload: Json) -> None:
+        await app.changes(ts, "It is decided.")
+
+    app.on_press = decide
+    approve = marta.page.get_by_role("button", name="Approve")
+    await approve.focus()
+    await marta.page.keyboard.press("Enter")
+    await marta.sees("It is decided.")
+    await marta.has_the_focus_on(marta.messages.get_by_role("listitem"))
+    await marta.page.keyboard.press("Enter")
+    await app.client.chat_delete(channel="C0APPROVALS", ts=ts)
+    await marta.sees("Nobody has written here yet.")
+    await marta.has_the_focus_on(marta.messages)
+    assert len(app.payloads) == 1
+
+
+async def test_the_focus_goes_to_the_card_when_its_window_decided_it(app: App, on_app: Windows) -> None:
+    ts = await app.posts("x", go("Reject"))
+    marta = await at_approvals(on_app)
+    opens(app, REASON)
+
+    async def decide(payload: Json) -> None:
+        await app.changes(ts, "It is decided.")
+
+    app.on_submit = decide
+    await marta.presses("Reject")
+    await marta.fills_in("Reason", "because")
+    await marta.page.keyboard.press("Enter")
+    await marta.does_not_see(marta.window)
+    await marta.sees("It is decided.")
+    await marta.has_the_focus_on(marta.messages.get_by_role("listitem"))
+
+
+async def test_a_window_that_was_open_when_the_page_came_leaves_the_focus_at_the_messages(
+    app: App, on_app: Windows
+) -> None:
+    marta = await before_a_card(app, on_app)
+    trigger = app.sandbox.slack.triggers.issue("U0MARTA")
+    await app.client.views_open(trigger_id=trigger, view=modal(REASON))
+    await marta.has_the_focus_on(marta.window.get_by_label("Reason"))
+    await marta.page.keyboard.press("Escape")
+    await marta.does_not_see(marta.window)
+    await marta.has_the_focus_on(marta.messages)
+
+
+async def at_approvals(windows: Windows) -> Person:
+    marta = await windows.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.expects_no_other_page()
+    return marta
+
+
+FIELDS = [field(text_input(), f"Field {number}", block_id=f"b{number}") for number in range(12)]
+
+
+async def on_a_phone_in_a_long_window(app: App, windows: Windows) -> Person:
+    """Marta in a window of which a phone shows the half; every field of it is filled in."""
+    await app.posts("x", go("Edit"))
+    marta = await windows.open("Marta", 390)
+    await marta.goes_to("# approvals")
+    await marta.expects_no_other_page()
+    opens(app, *FIELDS)
+    await marta.presses("Edit")
+    for number in range(12):
+        await marta.window.get_by_label(f"Field {number}", exact=True).fill("x")
+    return marta
+
+
+async def test_a_submission_that_failed_is_said_where_one_looks(app: App, on_app: Windows) -> None:
+    marta = await on_a_phone_in_a_long_window(app, on_app)
+
+    async def fail(payload: Json) -> Json:
+        return {"response_action": "of no kind"}
+
+    app.on_submit = fail
+    said = marta.window.get_by_role("alert")
+    for _ in range(2):
+        await marta.presses("Send", within=marta.window)
+        await marta.has_wholly_before_her(said)
+        await marta.sees("We had some trouble connecting. Try again?", within=said)
+        await marta.has_the_focus_on(marta.window.get_by_role("button", name="Send"))
+    await marta.looks("it failed")
+    await marta.page.context.set_offline(True)
+    await marta.presses("Send", within=marta.window)
+    await marta.has_wholly_before_her(said)
+    await marta.sees("The workspace does not answer", within=said)
+    on_app.expect_faults("ERR_INTERNET_DISCONNECTED")
+
+
+async def test_what_has_the_focus_in_a_window_is_never_behind_its_buttons(app: App, on_app: Windows) -> None:
+    marta = await on_a_phone_in_a_long_window(app, on_app)
+    await marta.window.get_by_label("Field 0", exact=True).focus()
+    buttons = await marta.window.get_by_role("button", name="Send").bounding_box()
+    assert buttons is not None
+    for number in range(12):
+        at = marta.window.get_by_label(f"Field {number}", exact=True)
+        await marta.has_the_focus_on(at)
+        await marta.has_wholly_before_her(at)
+        box = await at.bounding_box()
+        assert box is not None and box["y"] + box["height"] <= buttons["y"], (number, box, buttons)
+        await marta.page.keyboard.press("Tab")
+    await marta.page.set_viewport_size({"width": 390, "height": 240})
+    for _ in range(12):
+        await marta.page.keyboard.press("Shift+Tab")
+    await marta.has_wholly_before_her(marta.window.get_by_label("Field 0", exact=True))
+    await marta.looks("a very low window")
+
+
+async def test_a_long_window_is_read_from_its_top(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, section("What would be done"), *[section(f"line {number}") for number in range(40)], NOTE)
+    await marta.presses("Edit")
+    await marta.has_the_focus_on(marta.window.get_by_role("group", name="Edit"))
+    await marta.has_wholly_before_her(marta.window.get_by_text("What would be done"))
+    await marta.page.keyboard.press("Tab")
+    await marta.has_the_focus_on(marta.window.get_by_label("Note"))

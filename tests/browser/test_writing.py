@@ -9,6 +9,8 @@ from tests.browser.marks import IN_A_BROWSER
 from tests.sandbox.parts import option, select
 
 if TYPE_CHECKING:
+    from playwright.async_api import Route
+
     from tests.browser.chromium import Windows
 
 pytestmark = IN_A_BROWSER
@@ -99,3 +101,35 @@ async def test_a_press_on_what_has_gone_is_answered_with_a_sentence(app: App, on
     await approve.click()
     await marta.sees_at(marta.page.get_by_role("alert").get_by_text("Marta sees no message"))
     on_app.expect_faults("ERR_FAILED", "404")
+
+
+async def test_what_is_on_its_way_is_shown_at_the_button_also_when_enter_sends_it(
+    app: App, on_app: Windows
+) -> None:
+    leo = await on_app.open("Leo", 1280)
+    send = leo.page.get_by_role("button", name="Send")
+
+    async def wait(route: Route) -> None:
+        assert await send.get_attribute("aria-busy") == "true"
+        await route.continue_()
+
+    await leo.page.route("**/say?*", wait)
+    await leo.writes("slowly", to="Message #support")
+    await leo.sees("slowly")
+    assert await send.get_attribute("aria-busy") is None
+
+
+async def test_a_thread_of_a_channel_says_how_the_app_hears_and_one_with_the_app_need_not(
+    app: App, on_app: Windows
+) -> None:
+    await app.posts("a root")
+    marta = await on_app.open("Marta", 1280)
+    await marta.goes_to("# approvals")
+    await marta.messages.get_by_role("link", name="Reply in thread").click()
+    field = marta.page.get_by_label("Message this thread")
+    await marta.is_told(field, "Mention @vistobueno to be heard by it.")
+    await marta.goes_to("Messages")
+    await marta.writes("hello", to="Message vistobueno")
+    await marta.messages.get_by_role("link", name="Reply in thread").click()
+    await marta.sees("hello", within=marta.thread)
+    await marta.does_not_see(marta.page.get_by_text("to be heard"))

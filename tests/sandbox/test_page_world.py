@@ -9,7 +9,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.sandbox import Sandbox
-from bot.sandbox.world import Control, DeedRefusedError, Figure, Item, Listing, Moment, Section
+from bot.sandbox.world import Control, DeedRefusedError, Figure, Item, Listing, Moment, Section, Step
 from tests.sandbox.browsing import Browser
 from tests.sandbox.drive import Recorder, answer, answering
 from tests.sandbox.parts import actions, button
@@ -26,6 +26,7 @@ class Weather:
         self._changes = sandbox.workspace.changes
         self.done: list[str] = []
         self.looks = 0
+        self.step: Step | None = None
         self.watchers = 0
 
     def sections(self) -> Sequence[Section]:
@@ -39,6 +40,9 @@ class Weather:
             Section("Weather", "It is what it is.", controls=(rain, wind)),
             Section("Sky", figures=figures, listings=listings),
         ]
+
+    def next_step(self) -> Step | None:
+        return self.step
 
     async def look(self) -> None:
         self.looks += 1
@@ -197,3 +201,26 @@ async def test_while_clicks_are_repeated_the_same_request_comes_twice(
     first, again, later = recorder.requests
     assert first == again != later
     assert [delivery.request for delivery in sandbox.deliveries[:2]] == [sandbox.deliveries[0].request] * 2
+
+
+async def test_what_one_does_next_stands_where_one_writes_with_the_way_there(
+    browser: Browser, weather: Weather
+) -> None:
+    weather.step = Step("U0LEO", "C0SUPPORT", f"Ask as Leo {EVIL}.", "Ask: press Send.")
+    page = await browser.open("U0MARTA", "C0APPROVALS")
+    assert f"Next: Ask as Leo {EVIL}. Go there" in page.text and EVIL not in page.html
+    assert page.link("Go there") == "/?as=U0LEO&in=C0SUPPORT"
+    page = await browser.get(page.link("Go there"))
+    assert "Next: Ask: press Send." in page.text and "Go there" not in page.text
+    weather.step = Step("U0NOBODY", "C0SUPPORT", "Ask as nobody.", "Ask.")
+    assert "Next:" not in (await browser.open()).text
+
+
+async def test_what_one_does_next_changes_while_one_looks(browser: Browser, weather: Weather) -> None:
+    async with following(browser, "U0LEO", "C0SUPPORT") as stream:
+        first = await stream.next()
+        assert first["regions"]["next-stream"] == first["regions"]["next-replies"] == ""
+        weather.step = Step("U0LEO", "C0SUPPORT", "Ask as Leo.", "Ask: press Send.")
+        browser.sandbox.workspace.changes.announce()
+        news = await stream.next()
+    assert news["regions"]["next-stream"] == "<b>Next: </b>Ask: press Send."

@@ -20,6 +20,8 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
         begun = f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"
+    # of a channel Slack sends an app only what mentions it, in threads too
+    unheard = f"Mention @{app} to be heard by it." if in_thread and place.inside != DM else None
     mention = tag(
         "button",
         f"Ask @{app}",
@@ -32,7 +34,17 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
         "form",
         tag("input", type="hidden", name="reply", value="yes") if in_thread else None,
         tag("label", label, for_=field, class_="unseen"),
-        tag("textarea", "\n" + begun, id=field, name="text", rows=1, placeholder=label, required=True),
+        tag(
+            "textarea",
+            "\n" + begun,
+            id=field,
+            name="text",
+            rows=1,
+            placeholder=label,
+            required=True,
+            aria_describedby=unheard and f"{field}-heard",
+        ),
+        tag("p", unheard, class_="hint", id=f"{field}-heard") if unheard else None,
         tag(
             "div",
             None if place.inside == DM else mention,

@@ -14,7 +14,7 @@ from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.surroundings import opener, surroundings, world
 from bot.sandbox.page.windows import Asked, modal, question
 from bot.sandbox.workspace import User
-from bot.sandbox.world import Section
+from bot.sandbox.world import Section, Step
 
 DOCTYPE = Html("<!doctype html>\n")
 
@@ -23,7 +23,7 @@ DOCTYPE = Html("<!doctype html>\n")
 class Page:
     """What a person has before them; `asked` is a question to answer, `notice` a sentence to read.
 
-    `around` is the world beside the Slack, None where there is none.
+    `around` is the world beside the Slack, None where there is none; `step` is what one does next.
     """
 
     sight: Sight
@@ -32,6 +32,7 @@ class Page:
     asked: Asked | None = None
     notice: str = ""
     around: Sequence[Section] | None = None
+    step: Step | None = None
 
     def document(self) -> Html:
         """The HTML document."""
@@ -46,7 +47,14 @@ class Page:
                     "body",
                     self.bar(),
                     None if self.around is None else opener(),
-                    tag("nav", self.rail(), id="rail", popover="auto", aria_label="People and channels"),
+                    tag(
+                        "nav",
+                        self.rail(),
+                        id="rail",
+                        popover="auto",
+                        tabindex=-1,
+                        aria_label="People and channels",
+                    ),
                     tag("main", self._main(), id="main"),
                     self._thread(),
                     None if self.around is None else world(self.around, self.sight),
@@ -67,6 +75,7 @@ class Page:
             "stream": self.stream(),
             "replies": thread(self.sight),
             "windows": self.windows(),
+            **{f"next-{log}": self._next_step() for log in ("stream", "replies") if self.around is not None},
             **({} if self.around is None else {"surroundings": surroundings(self.around, self.sight)}),
         }
 
@@ -81,7 +90,7 @@ class Page:
         menu = tag("button", "☰", dot, popovertarget="rail", class_="plain menu-button", aria_label="Menu")
         user = place.user
         who = tag("span", avatar(user.id, self.sight), user.real_name, class_="me")
-        return text(menu, tag("b", self._title()), who)
+        return text(menu, tag("h1", self._title()), who)
 
     def rail(self) -> Html:
         """The people to be, and the places of the one who is."""
@@ -141,7 +150,8 @@ class Page:
             write = composer(self.sight, self._ready(), in_thread=False)
         about = tag("small", f"as {place.user.real_name}, {what_they_are(place.user)}")
         log = tag("section", self.stream(), id="stream", class_="scrolls", tabindex=0, **_log("Messages"))
-        return text(tag("header", tag("h1", self._title()), about), log, write)
+        head = tag("header", tag("h1", self._title()), about)
+        return text(head, log, _to_end("stream"), self._next("stream"), write)
 
     def _thread(self) -> Html:
         place = self.sight.place
@@ -154,10 +164,27 @@ class Page:
             "aside",
             tag("header", tag("h2", "Thread"), back),
             tag("section", thread(self.sight), id="replies", class_="scrolls", tabindex=0, **_log("Replies")),
+            _to_end("replies"),
+            self._next("replies"),
             composer(self.sight, "", in_thread=True),
             id="thread",
             aria_label="Thread",
         )
+
+    def _next(self, log: str) -> Html | None:
+        """Where it says what one does next; always there, so that what appears in it is read out."""
+        if self.around is None:
+            return None
+        return tag("p", self._next_step(), id=f"next-{log}", class_="next", role="status")
+
+    def _next_step(self) -> Html:
+        place, step = self.sight.place, self.step
+        if step is None or step.user not in place.workspace.users:
+            return text()
+        if (place.user.id, place.inside) == (step.user, step.channel):
+            return text(tag("b", "Next: "), step.there)
+        there = Place(place.workspace, place.workspace.users[step.user], step.channel)
+        return text(tag("b", "Next: "), step.elsewhere, " ", tag("a", "Go there", href=there.address()))
 
     def _look(self) -> str | None:
         there = {"with-thread": self.sight.place.thread, "with-world": self.around is not None}
@@ -224,7 +251,7 @@ def _head(title: str) -> Html:
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
         tag("link", rel="stylesheet", href="/page.css"),
-        tag("script", src="/page.js", defer=True),
+        [tag("script", src=f"/{name}.js", defer=True) for name in ("morph", "steady", "page")],
     )
 
 
@@ -233,6 +260,12 @@ def _notices(notice: str) -> Html:
     if notice:
         said = tag("p", notice)
     return tag("div", said, id="notices", role="alert")
+
+
+def _to_end(log: str) -> Html:
+    """Where somebody is at work in a log, it leads on to what is new; the script shows it then."""
+    words = text("New messages ", tag("span", "↓", aria_hidden="true"))
+    return tag("button", words, type="button", class_="button to-end", data_log=log, hidden=True)
 
 
 def _log(label: str) -> dict[str, str]:

@@ -82,6 +82,7 @@ def message_item(message: Message, sight: Sight, prefix: str) -> Html:
         ),
         id=dom_id(message, prefix),
         class_="message private" if private else "message",
+        tabindex=-1,  # for the focus of whoever pressed a button in it that has gone
     )
 
 

@@ -7,64 +7,15 @@ let version = Number(document.body.dataset.version);
 let stream = null;
 let opener = null; // finds what had the focus before a window opened
 let pressed = null; // finds the button that was pressed last
-
-// An input block is known by its field: others may come before it while somebody types into it.
-function keyOf(node) {
-  return node.id || (node.classList?.contains("input") && node.querySelector("label")?.htmlFor) || "";
-}
-
-// Putting new markup in place of old: nodes that are still there stay the same nodes.
-function morph(old, made) {
-  if (old.nodeType !== made.nodeType || old.nodeName !== made.nodeName || keyOf(old) !== keyOf(made)) {
-    old.replaceWith(made);
-    return;
-  }
-  if (old.nodeType !== Node.ELEMENT_NODE) {
-    if (old.nodeValue !== made.nodeValue) old.nodeValue = made.nodeValue;
-    return;
-  }
-  for (const { name } of [...old.attributes]) {
-    const kept = name === "open" || name === "style" || name === "aria-busy";
-    if (!kept && !made.hasAttribute(name)) old.removeAttribute(name);
-  }
-  for (const { name, value } of [...made.attributes]) {
-    const kept = name === "open" && old.nodeName === "DIALOG";
-    if (!kept && old.getAttribute(name) !== value) old.setAttribute(name, value);
-  }
-  morphChildren(old, made);
-}
-
-function morphChildren(old, made) {
-  let at = old.firstChild;
-  for (const wanted of [...made.childNodes]) {
-    const key = keyOf(wanted);
-    const known = key ? [...old.children].find((child) => keyOf(child) === key) : null;
-    while (known && at && at !== known) {
-      const next = at.nextSibling;
-      at.remove();
-      at = next;
-    }
-    const next = at ? at.nextSibling : null;
-    if (!at || (keyOf(at) && keyOf(at) !== key)) old.insertBefore(wanted, at);
-    else {
-      morph(at, wanted);
-      at = next;
-    }
-  }
-  while (at) {
-    const next = at.nextSibling;
-    at.remove();
-    at = next;
-  }
-}
+let isAway = false; // whether the workspace does not answer, and whether that is said
+let isLost = false;
+const LOST = "The workspace does not answer: is the demo still running?";
+const RETRY_MS = 3000;
+const KEPT_IN_REACH = new Set(["windows", "notices"]); // beside an open drawer
 
 function replaceInside(id, made) {
-  const old = one(id);
-  if (!old) return;
-  const scrolls = old.classList.contains("scrolls");
-  const atEnd = scrolls && old.scrollHeight - old.scrollTop - old.clientHeight < 60;
-  morphChildren(old, made);
-  if (atEnd) old.scrollTop = old.scrollHeight;
+  if (!one(id)) return;
+  morphChildren(one(id), made);
   if (id === "windows") showWindows();
 }
 
@@ -73,13 +24,13 @@ function showWindows() {
   const windows = [...document.querySelectorAll("dialog")];
   for (const dialog of windows) {
     if (!dialog.matches(":modal")) {
-      opener = opener || pressed;
+      opener = opener || pressed || (() => null);
       dialog.removeAttribute("open");
       dialog.showModal();
     }
     // a window may open empty and be filled a moment later
     const first = dialog.querySelector("[autofocus], .block input, .block textarea, .block select");
-    if (first && !dialog.querySelector(".block :focus")) first.focus();
+    if (first && !dialog.querySelector(".block :focus, .banner")) enter(dialog, first);
   }
   const wrong = document.querySelector("dialog [aria-invalid=true]");
   if (wrong && !wrong.dataset.told) {
@@ -89,8 +40,16 @@ function showWindows() {
   if (!windows.length && opener) {
     const back = opener();
     opener = null;
-    (back || document.querySelector(".composer textarea") || document.body).focus();
+    if (back && !back.matches("li")) back.focus();
+    else (back || one("stream")).focus({ preventScroll: true });
   }
+}
+
+// A window is read from its top: where its first field is further down, all of it has the focus.
+function enter(dialog, first) {
+  const all = dialog.querySelector(".blocks");
+  const isBelow = first.getBoundingClientRect().bottom > all.getBoundingClientRect().bottom;
+  (isBelow ? all : first).focus({ preventScroll: isBelow });
 }
 
 function nameOf(element) {
@@ -99,7 +58,7 @@ function nameOf(element) {
   if (!message || !value) return () => (element.isConnected ? element : message && one(message.id));
   return () => {
     const there = one(message.id);
-    return there && there.querySelector(`[value=${CSS.escape(value)}]`);
+    return there && (there.querySelector(`[value=${CSS.escape(value)}]`) || there);
   };
 }
 
@@ -119,6 +78,7 @@ document.addEventListener("submit", (event) => {
     field.value = "";
   }
   send(address, body, button).then((done) => {
+    if (done && field) toEnd(form.parentElement.querySelector(".scrolls"));
     if (!done && field && !field.value) field.value = typed;
   });
 });
@@ -126,22 +86,26 @@ document.addEventListener("submit", (event) => {
 async function send(address, body, button) {
   if (button) button.setAttribute("aria-busy", "true");
   say("");
+  document.querySelector("dialog .banner")?.remove(); // if it comes again, it is read out again
   try {
     const answer = await fetch(address, { method: "POST", body });
     const made = new DOMParser().parseFromString(await answer.text(), "text/html");
     if (!answer.ok) {
-      const said = made.querySelector("[role=alert]");
-      say(said ? said.textContent : `The workspace answered ${answer.status}.`);
+      say(refusal(made, answer));
       return false;
     }
     arrive(answer.url, made);
     return true;
   } catch {
-    say("The workspace does not answer: is the demo still running?");
+    lose();
     return false;
   } finally {
     if (button) button.removeAttribute("aria-busy");
   }
+}
+
+function refusal(made, answer) {
+  return made.querySelector("[role=alert]")?.textContent || `The workspace answered ${answer.status}.`;
 }
 
 function arrive(url, made) {
@@ -158,37 +122,38 @@ function arrive(url, made) {
     version = Number(made.body.dataset.version);
     document.title = made.title;
     document.body.className = made.body.className;
-    for (const id of ["bar", "rail", "main", "thread", "windows", "surroundings"]) morphWhole(id, made);
+    const parts = ["bar", "rail", "main", "thread", "windows", "surroundings"];
+    steadily(() => parts.forEach((id) => morphWhole(id, made)));
   } else if (made.getElementById("window-question")) morphWhole("windows", made);
   say(failed);
-  if (moved) follow();
+  if (moved) listen();
 }
 
 function morphWhole(id, made) {
-  if (!made.getElementById(id)) return;
-  if (id === "main" || id === "thread") {
-    const scrolled = [...document.querySelectorAll(`#${id} .scrolls`)];
-    const ends = scrolled.map((log) => log.scrollHeight - log.scrollTop - log.clientHeight < 60);
-    morph(one(id), made.getElementById(id));
-    scrolled.forEach((log, at) => ends[at] && (log.scrollTop = log.scrollHeight));
-  } else replaceInside(id, made.getElementById(id));
+  const whole = made.getElementById(id);
+  if (!whole) return;
+  if (id === "main" || id === "thread") morph(one(id), whole);
+  else replaceInside(id, whole);
 }
 
 function say(sentence) {
   const notices = one("notices");
   notices.replaceChildren();
   for (const old of document.querySelectorAll("[data-said]")) old.remove();
+  isLost = false;
   if (!sentence) return;
   const said = document.createElement("p");
   said.textContent = sentence;
   said.dataset.said = "yes";
   // inside an open window or drawer, because everything behind it is out of reach
-  const over = document.querySelector("dialog:modal form:last-of-type") || document.querySelector(":popover-open");
-  if (over) {
+  const buttons = document.querySelector("dialog:modal .row.end");
+  const drawer = document.querySelector(":popover-open");
+  if (buttons || drawer) {
     said.className = "banner";
     said.setAttribute("role", "alert");
   }
-  (over || notices).prepend(said);
+  if (buttons) buttons.before(said);
+  else (drawer || notices).prepend(said);
 }
 
 // Keys and small comforts.
@@ -196,7 +161,7 @@ document.addEventListener("keydown", (event) => {
   const field = event.target;
   if (event.key !== "Enter" || event.shiftKey || event.isComposing || !field.closest(".composer textarea")) return;
   event.preventDefault();
-  if (field.value.trim()) field.form.requestSubmit();
+  if (field.value.trim()) field.form.requestSubmit(field.form.querySelector(".primary"));
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-insert]");
@@ -208,6 +173,19 @@ document.addEventListener("click", (event) => {
   }
   field.focus();
 });
+// A drawer that is open is all there is: the Tab key does not lead to what lies dimmed behind it.
+for (const [name, state] of [["toggle", "open"], ["beforetoggle", "closed"]]) {
+  document.addEventListener(
+    name,
+    ({ target, newState }) => {
+      if (newState !== state || !target.popover) return;
+      const behindIt = [...document.body.children].filter((one) => one !== target && !KEPT_IN_REACH.has(one.id));
+      for (const one of behindIt) one.inert = state === "open";
+      if (state === "open") target.focus();
+    },
+    true,
+  );
+}
 document.addEventListener("change", (event) => {
   const acting = event.target.closest(".acting");
   if (acting && !event.target.multiple) acting.querySelector(".choose").click();
@@ -231,28 +209,58 @@ document.addEventListener("click", (event) => {
 });
 
 // Following what happens.
-function follow() {
+function listen() {
   if (stream) stream.close();
   stream = null;
   if (document.hidden) return;
   stream = new EventSource("/live" + location.search);
   // after a restart of the sandbox its versions begin anew
-  stream.onerror = () => { version = 0; };
+  stream.onerror = () => {
+    version = 0;
+    if (!isAway) lose();
+    isAway = true;
+    // a browser tries again by itself, but not after a refusal
+    if (stream.readyState === EventSource.CLOSED) setTimeout(askAgain, RETRY_MS);
+  };
+  stream.onopen = find;
   stream.onmessage = (event) => {
+    find();
     const news = JSON.parse(event.data);
     if (news.version < version) return;
     version = news.version;
-    for (const [id, markup] of Object.entries(news.regions)) {
-      const made = document.createElement("template");
-      made.innerHTML = markup;
-      // a question is the browser's own: nothing that happens takes it away
-      const question = id === "windows" && one("window-question");
-      if (question) made.content.append(question.cloneNode(true));
-      replaceInside(id, made.content);
-    }
+    steadily(() => Object.entries(news.regions).forEach(([id, markup]) => bring(id, markup)));
   };
 }
-document.addEventListener("visibilitychange", follow);
+
+async function askAgain() {
+  try {
+    const answer = await fetch(location.href);
+    if (answer.ok) return listen();
+    say(refusal(new DOMParser().parseFromString(await answer.text(), "text/html"), answer));
+  } catch {
+    listen();
+  }
+}
+
+function lose() {
+  say(LOST);
+  isLost = true;
+}
+
+function find() {
+  isAway = false;
+  if (isLost) say("");
+}
+
+function bring(id, markup) {
+  const made = document.createElement("template");
+  made.innerHTML = markup;
+  // a question is the browser's own: nothing that happens takes it away
+  const question = id === "windows" && one("window-question");
+  if (question) made.content.append(question.cloneNode(true));
+  replaceInside(id, made.content);
+}
+document.addEventListener("visibilitychange", listen);
 window.addEventListener("popstate", () => location.reload());
 window.addEventListener("pageshow", (event) => event.persisted && location.reload());
 window.addEventListener("pagehide", () => stream && stream.close());
@@ -264,4 +272,4 @@ if (clean.href !== location.href) history.replaceState(null, "", clean);
 for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
 if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
 showWindows();
-follow();
+listen();

@@ -21,11 +21,11 @@ from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.windows import Asked
 from bot.sandbox.slack import Slack
-from bot.sandbox.world import DeedRefusedError, Section, World
+from bot.sandbox.world import DeedRefusedError, Section, Step, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
-FILES = {"/page.css": "text/css", "/page.js": "text/javascript"}
+FILES = {"/page.css": "text/css"} | {f"/{name}.js": "text/javascript" for name in ("morph", "steady", "page")}
 HEARTBEAT = 15.0
 HEADERS = {
     "Cache-Control": "no-store",
@@ -74,6 +74,7 @@ class Site:
             asked=self._asked(request, place),
             notice=notice,
             around=self._around(),
+            step=self._step(),
         )
         return HTMLResponse(page.document(), headers=HEADERS)
 
@@ -145,13 +146,17 @@ class Site:
         except PageError:
             return {}
         self.seen.look(fresh)
-        return Page(self._sight(fresh), self.seen, self.suggestion, around=self._around()).regions()
+        there = (self._sight(fresh), self.seen, self.suggestion)
+        return Page(*there, around=self._around(), step=self._step()).regions()
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
 
     def _around(self) -> Sequence[Section] | None:
         return None if self.world is None else self.world.sections()
+
+    def _step(self) -> Step | None:
+        return None if self.world is None else self.world.next_step()
 
     def _asked(self, request: Request, place: Place) -> Asked | None:
         ask, where = request.query_params.get("ask"), request.query_params.get("where", "")
@@ -175,7 +180,7 @@ def answered(handler: Handler) -> Handler:
 
 
 async def send_file(request: Request) -> Response:
-    """The stylesheet or the script."""
+    """The stylesheet or a script."""
     path = request.url.path
     content = (HERE / path.removeprefix("/")).read_text()
     return Response(content, media_type=FILES[path], headers={**HEADERS, "Cache-Control": "no-cache"})

@@ -30,7 +30,14 @@ def world(sections: Sequence[Section], sight: Sight) -> Html:
     )
     head = tag("header", tag("h2", TITLE, id="world-title"), close)
     about = tag("p", ABOUT, class_="hint")
-    return tag("aside", head, about, inside, id="world", popover="auto", aria_labelledby="world-title")
+    return tag(
+        "aside",
+        *(head, about, inside),
+        id="world",
+        popover="auto",  # where there is no room to show it always
+        tabindex=-1,
+        aria_labelledby="world-title",
+    )
 
 
 def surroundings(sections: Sequence[Section], sight: Sight) -> Html:

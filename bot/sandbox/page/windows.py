@@ -7,7 +7,7 @@ from bot.sandbox.elements import Placed
 from bot.sandbox.errors import Json
 from bot.sandbox.page.blocks import blocks, words
 from bot.sandbox.page.elements import Surface
-from bot.sandbox.page.html import Html, tag
+from bot.sandbox.page.html import Child, Html, tag
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.workspace import View
 
@@ -38,7 +38,6 @@ def modal(view: View, sight: Sight) -> Html:
         tag("button", _label(submit, "Submit", surface), class_="button primary") if submit else None,
     ]
     banner = tag("p", view.banner, class_="banner", role="alert") if view.banner else None
-    fields = [where, banner, tag("div", blocks(view.blocks, surface), class_="blocks")]
     action = here("/submit")
     return tag(
         "dialog",
@@ -46,8 +45,10 @@ def modal(view: View, sight: Sight) -> Html:
         tag("form", where, method="post", action=here("/close"), id="close-modal"),
         tag(
             "form",
-            fields,
-            tag("div", buttons, class_="row end"),
+            where,
+            _inside(blocks(view.blocks, surface), "modal-title"),
+            banner,  # beside the buttons: what is above may be out of sight
+            tag("div", buttons, class_="row end", id="window-buttons"),
             method="post",
             action=action,
             novalidate=True,
@@ -80,10 +81,10 @@ def question(asked: Asked, sight: Sight) -> Html:
     return tag(
         "dialog",
         tag("h2", words(confirm["title"], surface), id="question-title"),
-        tag("div", words(confirm["text"], surface), class_="blocks"),
         tag(
             "form",
             fields,
+            _inside(words(confirm["text"], surface), "question-title"),
             tag("div", buttons, class_="row end"),
             method="post",
             action=sight.place.address("/press"),
@@ -93,6 +94,11 @@ def question(asked: Asked, sight: Sight) -> Html:
         aria_labelledby="question-title",
         aria_modal="true",
     )
+
+
+def _inside(content: Child, title: str) -> Html:
+    """What is between the title and the buttons; it scrolls, and may have the focus."""
+    return tag("div", content, class_="blocks", role="group", aria_labelledby=title, tabindex=-1)
 
 
 def _view(sight: Sight, view_id: str) -> View:

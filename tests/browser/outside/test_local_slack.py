@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -77,7 +78,7 @@ async def test_a_slack_of_others_takes_the_app(
 async def edits_wrongly_and_rightly(on: Scene) -> None:
     """Leo asks for 38; Marta makes it one, at the second attempt; Leo hears what was done."""
     await on.leo.writes(ASK)
-    await on.leo.hears("Approval asked for")
+    await leo_hears(on, "Approval asked for")
     card = on.marta.card("Refund 38 payments")
     await on.marta.looks("card")
     await on.marta.presses("Edit", card)
@@ -94,7 +95,7 @@ async def edits_wrongly_and_rightly(on: Scene) -> None:
     await on.marta.presses("Approve these changes", on.marta.window)
     await on.marta.has_no_window()
     await on.marta.has_nothing_to_press(on.marta.card("Refund 1 payment"))
-    await on.leo.hears("€81.63 in all.")
+    await leo_hears(on, "€81.63 in all.")
     await on.leo.looks("outcome")
 
 
@@ -109,7 +110,7 @@ async def rejects(on: Scene) -> None:
     await on.marta.presses("Reject", on.marta.window)
     await on.marta.has_no_window()
     await on.marta.has_nothing_to_press(card)
-    await on.leo.hears("marta (support_lead) refused")
+    await leo_hears(on, "marta (support_lead) refused")
     assert any("refused (Finance looks at these first.)" in text for text in said(await on.slack.log()))
 
 
@@ -124,12 +125,33 @@ async def looks_up_and_approves(on: Scene) -> None:
     await on.marta.looks("list")
     await on.marta.presses("Approve", card)
     await on.marta.has_nothing_to_press(card)
-    await on.leo.hears("€4,038.37 in all.")
+    await leo_hears(on, "€4,038.37 in all.")
+
+
+async def leo_hears(on: Scene, words: str) -> None:
+    """Wait until the words are announced to him; they must stand in the thread of what he asked last."""
+    await on.leo.hears(words)
+    log = await on.slack.log()
+    threads = [post.get("thread_ts") for post in posts(log) if words in post["text"]]
+    assert threads[-1:] == mentions(log)[-1:] != [], "he reads it in another thread"
+
+
+def posts(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages that the app posted."""
+    return [entry["detail"] for entry in log if entry["summary"] == "chat.postMessage"]
 
 
 def said(log: list[dict[str, Any]]) -> list[str]:
-    """The texts of the messages that the app posted."""
-    return [str(entry["detail"]["text"]) for entry in log if entry["summary"] == "chat.postMessage"]
+    """Their texts."""
+    return [str(post["text"]) for post in posts(log)]
+
+
+def mentions(log: list[dict[str, Any]]) -> list[str]:
+    """The `ts` of each message that mentions the app."""
+    sent = [entry.get("detail") for entry in log if entry["direction"] == "to_bot"]
+    bodies = [json.loads(one) if str(one).startswith('{"') else one for one in sent]
+    events = [body.get("payload", body).get("event", {}) for body in bodies if isinstance(body, dict)]
+    return [str(event["ts"]) for event in events if event.get("type") == "app_mention"]
 
 
 def faults(log: list[dict[str, Any]], transport: Transport) -> list[str]:
