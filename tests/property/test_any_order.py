@@ -1,0 +1,257 @@
+"""Whatever happens in whatever order, the invariants hold after each step, and everything comes to its end."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import seed
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import run_state_machine_as_test as run_machine
+
+from tests.databases import Database
+from tests.property.laws import LEASE, laws_of
+from tests.property.lines import Interruption
+from tests.property.town import WORKERS, Town, quiet
+
+BILLS = ["b1", "b2", "b3"]
+PEOPLE = ["U0MARTA", "U0MIRA", "U0LEO", "U0ANA", "U0ZOE"]
+MOST_ROUNDS = 60
+
+bills = st.lists(st.sampled_from(BILLS), min_size=1, max_size=2, unique=True)
+a_call = st.tuples(st.sampled_from(["pay", "wire", "tip", "pay", "look"]), bills)
+plans = st.lists(st.lists(a_call, min_size=1, max_size=3), min_size=1, max_size=2)
+workers = st.sampled_from(WORKERS)
+index = st.integers(0, 5)
+at_statement = st.builds(
+    Interruption, st.sampled_from(["die", "hold", "hold", "cut"]), st.integers(0, 6), st.booleans()
+)
+in_tool = st.builds(Interruption, st.sampled_from(["die", "hold"]), st.just(0), st.booleans(), st.just(True))
+nothing: st.SearchStrategy[Interruption | None] = st.none()
+mishaps = nothing | nothing | at_statement
+mishaps_at_work = nothing | nothing | at_statement | in_tool
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """What may happen."""
+
+    town: Town
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.town.begin()
+        self.drafts: list[tuple[str, str]] = []
+        self.fine = True
+
+    @initialize(first=plans, second=plans)
+    def two_runs(self, first: Any, second: Any) -> None:
+        for thread, plan in enumerate((first, second)):
+            self.town.start(thread, plan)
+            self.town.work("w1")
+
+    @rule(thread=st.integers(0, 1), plan=plans)
+    def start(self, thread: int, plan: Any) -> None:
+        self.town.start(thread, plan)
+
+    # --- workers ---
+
+    @rule(name=workers, mishap=mishaps_at_work)
+    def work(self, name: str, mishap: Interruption | None) -> None:
+        if not self.town.is_held(name):
+            self.town.work(name, mishap)
+
+    @rule(name=workers, mishap=mishaps_at_work)
+    def work_on(self, name: str, mishap: Interruption | None) -> None:
+        if not self.town.is_held(name) and self.town.work(name):
+            self.town.work(name, mishap)
+
+    @rule(mishap=mishaps)
+    def sweep(self, mishap: Interruption | None) -> None:
+        self.town.sweep(mishap)
+
+    @rule(name=workers)
+    def deploy(self, name: str) -> None:
+        if not self.town.is_held(name):
+            self.town.deploy(name)
+
+    @precondition(lambda self: self.town.held)
+    @rule(which=index, kill=st.booleans())
+    def wake(self, which: int, kill: bool) -> None:
+        names = list(self.town.held)
+        self.town.wake(names[which % len(names)], kill=kill)
+
+    @rule(mishap=mishaps)
+    def publish(self, mishap: Interruption | None) -> None:
+        self.town.publish(mishap)
+
+    # --- people ---
+
+    def _approval(self, which: int) -> dict[str, Any] | None:
+        """One that is pending if there is any, else any."""
+        found = self.town.rows(
+            """SELECT a.id, a.revision FROM approvals a JOIN calls c ON c.id = a.call_id
+  ORDER BY a.status = 'pending' DESC, a.created_at, c.position LIMIT 3"""
+        )
+        return found[which % len(found)] if found else None
+
+    @rule(
+        who=st.sampled_from(PEOPLE),
+        which=index,
+        verdict=st.sampled_from(["approve", "approve", "approve", "reject"]),
+        mishap=mishaps,
+        stale=st.sampled_from([0, 0, 0, 1]),
+    )
+    def click(self, who: str, which: int, verdict: str, mishap: Interruption | None, stale: int) -> None:
+        if (on := self._approval(which)) is not None:
+            self.town.click(who, on["id"], on["revision"] - stale, verdict, mishap)
+
+    @rule(which=index, mishap=mishaps)
+    def approve_by_all(self, which: int, mishap: Interruption | None) -> None:
+        if (on := self._approval(which)) is not None:
+            self.town.click("U0MARTA", on["id"], on["revision"], "approve", mishap)
+            self.town.click("U0MIRA", on["id"], on["revision"], "approve", None)
+
+    @rule(who=st.sampled_from(PEOPLE[:2]), which=index, instead=bills)
+    def preview_edit(self, who: str, which: int, instead: list[str]) -> None:
+        if (on := self._approval(which)) is not None:
+            draft = self.town.draft(who, on["id"], on["revision"], instead)
+            self.drafts += [(who, draft.id)] if draft else []
+
+    @precondition(lambda self: self.drafts)
+    @rule(which=index, mishap=mishaps)
+    def confirm_edit(self, which: int, mishap: Interruption | None) -> None:
+        self.town.confirm(*self.drafts[-1 - which % len(self.drafts)], mishap)
+
+    @rule(which=index, mishap=mishaps)
+    def cancel(self, which: int, mishap: Interruption | None) -> None:
+        self._on_run(
+            "r.status IN ('queued', 'running', 'awaiting_approval')", which, self.town.cancel, mishap
+        )
+
+    @rule(which=index, mishap=mishaps)
+    def retry(self, which: int, mishap: Interruption | None) -> None:
+        self._on_run("r.status = 'failed'", which, self.town.retry, mishap)
+
+    def _on_run(self, where: str, which: int, do: Any, mishap: Interruption | None) -> None:
+        found = self.town.rows(f"SELECT r.id FROM runs r WHERE {where} ORDER BY r.created_at")
+        if found:
+            do(found[which % len(found)]["id"], mishap)
+
+    @rule()
+    def settle(self) -> None:
+        found = self.town.rows(
+            "SELECT id, key, tool, input FROM calls WHERE status = 'unknown' ORDER BY created_at, position"
+        )
+        inside = {held.line.inside for held in self.town.held.values()}
+        for call in found[:1]:
+            paid = [bill for effect in self.town.world.of(call["key"]) for bill in effect.bills]
+            half = bool(paid) and len(paid) < len(call["input"]["bills"])  # nobody could say yes or no
+            if call["key"] not in inside and not half:
+                self.town.settle(call["id"], call["key"], call["tool"])
+
+    # --- the world ---
+
+    @rule(seconds=st.sampled_from([3, 16, 16, 70, 3700, 86_500]))
+    def pass_time(self, seconds: int) -> None:
+        self.town.pass_time(seconds)
+
+    @rule()
+    def pass_deadline(self) -> None:
+        [found] = self.town.rows(
+            """SELECT extract(epoch FROM min(expires_at) - house_now())::float AS left FROM approvals
+  WHERE status = 'pending'"""
+        )
+        if found["left"] is not None and found["left"] > 0:
+            self.town.pass_time(found["left"] + 0.001)
+
+    @rule(what=st.sampled_from(["lost", "lost", "refused", "part", "busy", "due", "price", "gone", "strict"]))
+    def trouble(self, what: str) -> None:
+        world = self.town.world
+        match what:
+            case "busy":
+                self.town.model.busy += 1
+            case "due":
+                world.due += 1
+            case "price":
+                world.price += 1
+            case "gone":
+                world.gone ^= {"b3"}
+            case "strict":
+                world.strict = not world.strict
+            case fault:
+                world.faults.append(fault)
+
+    # --- what must be so ---
+
+    @invariant()
+    def all_laws_hold(self) -> None:
+        self.fine, before = False, self.fine
+        assert before and self.town.faults() == []
+        self.fine = True
+
+    def teardown(self) -> None:
+        """Nobody does anything any more, and still everything comes to its end."""
+        for name in list(self.town.held):
+            self.town.wake(name, kill=False)
+        if not self.fine:  # it is told already
+            return
+        self.town.model.busy = 0
+        for _ in range(MOST_ROUNDS):
+            self.town.sweep()
+            while self.town.work("w1"):
+                pass
+            if not self._stuck():
+                break
+            self.town.pass_time(self._left())
+        assert self.town.faults() == []
+        assert self._stuck() == []
+        self.town.pass_time(LEASE + 1)
+        while self.town.publish():
+            pass
+        assert self.town.rows("SELECT id FROM cards WHERE shown_version <> wanted_version") == []
+
+    def _left(self) -> float:
+        """Seconds until something may be done again, and one more."""
+        [found] = self.town.rows(
+            """SELECT extract(epoch FROM min(due) - house_now())::float AS left FROM (
+  SELECT lease_until AS due FROM runs WHERE status = 'running' UNION ALL
+  SELECT not_before FROM runs WHERE status = 'queued' UNION ALL
+  SELECT lease_until FROM calls WHERE status = 'executing' UNION ALL
+  SELECT not_before FROM calls WHERE status = 'asked' UNION ALL
+  SELECT expires_at FROM approvals WHERE status = 'pending' UNION ALL
+  SELECT claim_by FROM approvals WHERE status = 'approved' AND NOT attempted UNION ALL
+  SELECT c.first_attempt_at + interval '24 hours' FROM calls c
+   WHERE c.result IS NULL AND c.first_attempt_at IS NOT NULL) AS all_due WHERE due > house_now()"""
+        )
+        return float(found["left"] or 0) + 1
+
+    def _stuck(self) -> list[dict[str, Any]]:
+        return self.town.rows(
+            """SELECT 'run' AS what, id, status::text FROM runs
+  WHERE status NOT IN ('completed', 'exhausted', 'failed', 'cancelled')
+UNION ALL SELECT 'call', id, status::text FROM calls WHERE result IS NULL AND status <> 'unknown'
+UNION ALL SELECT 'approval', id, status::text FROM approvals WHERE status IN ('pending', 'approved', 'executing')"""
+        )
+
+
+@pytest.fixture
+def town(database: Database, tmp_path: Path) -> Iterator[Town]:
+    """A town, in which what is logged is not printed."""
+    before = structlog.get_config()
+    with laws_of(database) as laws:
+        made = Town(database, tmp_path, laws)
+        quiet(made.log)
+        yield made
+        structlog.configure(**before)
+        made.close()
+
+
+def test_the_invariants_hold_in_whatever_order_things_happen(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AnyOrder, "town", town, raising=False)
+    run_machine(AnyOrder)
