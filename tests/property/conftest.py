@@ -10,6 +10,6 @@ _EITHER = settings(
     print_blob=True,
 )
 
-settings.register_profile("short", _EITHER, max_examples=40, stateful_step_count=20, derandomize=True)
+settings.register_profile("short", _EITHER, max_examples=200, stateful_step_count=20, derandomize=True)
 settings.register_profile("long", _EITHER, max_examples=5_000, stateful_step_count=40, derandomize=False)
 settings.load_profile("short")

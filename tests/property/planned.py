@@ -1,6 +1,7 @@
-"""A model that does what the task says: a plan in JSON, read from the history, so that nothing is remembered."""
+"""A model that does what the task says: a plan in JSON, read from the history, so nothing is remembered."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -47,7 +48,7 @@ class PlannedModel:
         violation = check({**request, "messages": list(messages), "tools": [vars(tool) for tool in tools]})
         if violation is not None:
             self.broken.append(violation.message)
-        for asked, answered in zip(messages, messages[1:], strict=False):
+        for asked, answered in itertools.pairwise(messages):
             calls = [block["id"] for block in asked["content"] if block["type"] == "tool_use"]
             told = [b["tool_use_id"] for b in answered["content"] if b["type"] == "tool_result"]
             if asked["role"] == "assistant" and calls != told:

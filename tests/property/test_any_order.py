@@ -1,14 +1,11 @@
-"""Whatever happens in whatever order, the invariants hold after each step, and everything comes to its end."""
+"""Whatever happens in whatever order, the invariants hold after each step, and all comes to its end."""
 
-import os
-import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
-from hypothesis import seed
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
@@ -18,7 +15,7 @@ from tests.property.laws import LEASE, laws_of
 from tests.property.lines import Interruption
 from tests.property.town import WORKERS, Town, quiet
 
-BILLS = ["b1", "b2", "b3"]
+BILLS = ["b1", "b2", "b3", "b4"]
 PEOPLE = ["U0MARTA", "U0MIRA", "U0LEO", "U0ANA", "U0ZOE"]
 MOST_ROUNDS = 60
 
@@ -53,10 +50,6 @@ class AnyOrder(RuleBasedStateMachine):
             self.town.start(thread, plan)
             self.town.work("w1")
 
-    @rule(thread=st.integers(0, 1), plan=plans)
-    def start(self, thread: int, plan: Any) -> None:
-        self.town.start(thread, plan)
-
     # --- workers ---
 
     @rule(name=workers, mishap=mishaps_at_work)
@@ -69,14 +62,11 @@ class AnyOrder(RuleBasedStateMachine):
         if not self.town.is_held(name) and self.town.work(name):
             self.town.work(name, mishap)
 
-    @rule(mishap=mishaps)
-    def sweep(self, mishap: Interruption | None) -> None:
-        self.town.sweep(mishap)
-
-    @rule(name=workers)
-    def deploy(self, name: str) -> None:
-        if not self.town.is_held(name):
-            self.town.deploy(name)
+    @rule(name=workers, mishap=mishaps_at_work)
+    def take_over(self, name: str, mishap: Interruption | None) -> None:
+        self.town.pass_time(LEASE + 1)
+        self.town.sweep()
+        self.work(name, mishap)
 
     @precondition(lambda self: self.town.held)
     @rule(which=index, kill=st.booleans())
@@ -84,9 +74,12 @@ class AnyOrder(RuleBasedStateMachine):
         names = list(self.town.held)
         self.town.wake(names[which % len(names)], kill=kill)
 
-    @rule(mishap=mishaps)
-    def publish(self, mishap: Interruption | None) -> None:
-        self.town.publish(mishap)
+    @rule(mishap=mishaps, publish=st.booleans())
+    def sweep(self, mishap: Interruption | None, publish: bool) -> None:
+        if publish:
+            self.town.publish(mishap)
+        else:
+            self.town.sweep(mishap)
 
     # --- people ---
 
@@ -110,36 +103,49 @@ class AnyOrder(RuleBasedStateMachine):
             self.town.click(who, on["id"], on["revision"] - stale, verdict, mishap)
 
     @rule(which=index, mishap=mishaps)
-    def approve_by_all(self, which: int, mishap: Interruption | None) -> None:
+    def approve(self, which: int, mishap: Interruption | None) -> None:
         if (on := self._approval(which)) is not None:
             self.town.click("U0MARTA", on["id"], on["revision"], "approve", mishap)
             self.town.click("U0MIRA", on["id"], on["revision"], "approve", None)
 
-    @rule(who=st.sampled_from(PEOPLE[:2]), which=index, instead=bills)
-    def preview_edit(self, who: str, which: int, instead: list[str]) -> None:
-        if (on := self._approval(which)) is not None:
-            draft = self.town.draft(who, on["id"], on["revision"], instead)
-            self.drafts += [(who, draft.id)] if draft else []
+    @rule(which=index, name=workers, mishap=mishaps_at_work)
+    def approve_and_work(self, which: int, name: str, mishap: Interruption | None) -> None:
+        self.approve(which, None)
+        self.work(name, mishap)
+
+    @rule(who=st.sampled_from(PEOPLE[:2]), which=index, instead=bills, mishap=mishaps, confirm=st.booleans())
+    def edit(
+        self, who: str, which: int, instead: list[str], mishap: Interruption | None, confirm: bool
+    ) -> None:
+        if (on := self._approval(which)) is None:
+            return
+        draft = self.town.draft(who, on["id"], on["revision"], instead)
+        if draft is not None and confirm:
+            self.town.confirm(who, draft.id, mishap)
+        elif draft is not None:
+            self.drafts.append((who, draft.id))
 
     @precondition(lambda self: self.drafts)
     @rule(which=index, mishap=mishaps)
     def confirm_edit(self, which: int, mishap: Interruption | None) -> None:
         self.town.confirm(*self.drafts[-1 - which % len(self.drafts)], mishap)
 
-    @rule(which=index, mishap=mishaps)
-    def cancel(self, which: int, mishap: Interruption | None) -> None:
-        self._on_run(
-            "r.status IN ('queued', 'running', 'awaiting_approval')", which, self.town.cancel, mishap
-        )
+    @rule(thread=st.integers(0, 1), plan=plans)
+    def start(self, thread: int, plan: Any) -> None:
+        self.town.start(thread, plan)
 
     @rule(which=index, mishap=mishaps)
-    def retry(self, which: int, mishap: Interruption | None) -> None:
-        self._on_run("r.status = 'failed'", which, self.town.retry, mishap)
+    def stop_or_retry(self, which: int, mishap: Interruption | None) -> None:
+        failed = self._runs("r.status = 'failed'")
+        under_way = self._runs("r.status IN ('queued', 'running', 'awaiting_approval')")
+        if failed:
+            self.town.retry(failed[which % len(failed)], mishap)
+        elif under_way:
+            self.town.cancel(under_way[which % len(under_way)], mishap)
 
-    def _on_run(self, where: str, which: int, do: Any, mishap: Interruption | None) -> None:
+    def _runs(self, where: str) -> list[str]:
         found = self.town.rows(f"SELECT r.id FROM runs r WHERE {where} ORDER BY r.created_at")
-        if found:
-            do(found[which % len(found)]["id"], mishap)
+        return [row["id"] for row in found]
 
     @rule()
     def settle(self) -> None:
@@ -155,12 +161,12 @@ class AnyOrder(RuleBasedStateMachine):
 
     # --- the world ---
 
-    @rule(seconds=st.sampled_from([3, 16, 16, 70, 3700, 86_500]))
-    def pass_time(self, seconds: int) -> None:
-        self.town.pass_time(seconds)
-
-    @rule()
-    def pass_deadline(self) -> None:
+    @rule(seconds=st.sampled_from([3, 3, 16, 70, 310, 3700, 86_500, None, None]))
+    def pass_time(self, seconds: int | None) -> None:
+        """So many seconds, or up to the next deadline."""
+        if seconds is not None:
+            self.town.pass_time(seconds)
+            return
         [found] = self.town.rows(
             """SELECT extract(epoch FROM min(expires_at) - house_now())::float AS left FROM approvals
   WHERE status = 'pending'"""
@@ -168,8 +174,13 @@ class AnyOrder(RuleBasedStateMachine):
         if found["left"] is not None and found["left"] > 0:
             self.town.pass_time(found["left"] + 0.001)
 
-    @rule(what=st.sampled_from(["lost", "lost", "refused", "part", "busy", "due", "price", "gone", "strict"]))
+    @rule(
+        what=st.sampled_from(
+            ["lost", "lost", "refused", "part", "busy", "due", "price", "gone", "strict", *WORKERS]
+        )
+    )
     def trouble(self, what: str) -> None:
+        """The tool's or the model's next answer is amiss, the world moves, or a worker gets a new release."""
         world = self.town.world
         match what:
             case "busy":
@@ -182,6 +193,9 @@ class AnyOrder(RuleBasedStateMachine):
                 world.gone ^= {"b3"}
             case "strict":
                 world.strict = not world.strict
+            case "w1" | "w2":
+                if not self.town.is_held(what):
+                    self.town.deploy(what)
             case fault:
                 world.faults.append(fault)
 
@@ -234,7 +248,8 @@ class AnyOrder(RuleBasedStateMachine):
             """SELECT 'run' AS what, id, status::text FROM runs
   WHERE status NOT IN ('completed', 'exhausted', 'failed', 'cancelled')
 UNION ALL SELECT 'call', id, status::text FROM calls WHERE result IS NULL AND status <> 'unknown'
-UNION ALL SELECT 'approval', id, status::text FROM approvals WHERE status IN ('pending', 'approved', 'executing')"""
+UNION ALL SELECT 'approval', id, status::text FROM approvals
+  WHERE status IN ('pending', 'approved', 'executing')"""
         )
 
 
