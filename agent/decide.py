@@ -6,6 +6,7 @@ from datetime import UTC
 from typing import Literal
 
 from agent import results
+from agent.expiry import expire_one
 from agent.house import House
 from agent.policy import Person, acting_role, may_decide, same_person, votes_after
 from store import approvals, audit
@@ -139,6 +140,8 @@ async def refuse(
     kind: RefusalKind,
 ) -> Refused:
     """Record a click of somebody that changed nothing; `verdict` is what they pressed."""
+    if kind == "expired" and approval is not None:
+        approval, kind = await _after_deadline(house, approval)
     late = kind == "expired" and verdict == "reject"
     await audit.append(
         house.db,
@@ -148,6 +151,20 @@ async def refuse(
         data={"verdict": verdict, "why": kind},
     )
     return Refused(kind, approval)
+
+
+async def _after_deadline(house: House, approval: Approval) -> tuple[Approval, RefusalKind]:
+    """What became of an approval past its deadline, and so why nobody can decide it any more.
+
+    While it is pending, a decision that began in time may be under way and count all the same: only a row
+    that has come to its end says which it was. So it is brought there, as the sweep would.
+    """
+    if approval.status is ApprovalStatus.PENDING:
+        await expire_one(house, approval)
+        ended = await approvals.read(house.db, approval.id)
+        assert ended is not None, approval.id
+        approval = ended
+    return approval, _CLOSED.get(approval.status, "decided")
 
 
 def _subject(approval_id: str, approval: Approval | None) -> dict[str, str]:

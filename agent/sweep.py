@@ -6,12 +6,12 @@ import structlog
 
 from agent import results
 from agent.execute import MOST_ATTEMPTS, TOO_OLD, mark_unknown
+from agent.expiry import expire_one
 from agent.house import House
 from agent.settle import remind
 from store import approvals, calls, clicks, runs
 from store.errors import StoreError
 from store.records import Approval, Call, ClaimedCall
-from store.transitions import ApprovalStatus
 
 log = structlog.get_logger(__name__)
 
@@ -64,34 +64,7 @@ async def _stop_released(house: House) -> int:
 async def expire(house: House) -> int:
     """Past the deadline nobody decides: the run is told, and so are the people it concerns."""
     due = await approvals.due(house.db)
-    return sum([await _apart(_expire(house, approval), approval=approval.id) for approval in due])
-
-
-async def _expire(house: House, approval: Approval) -> int:
-    return await approvals.expire(
-        house.db,
-        approval,
-        result=_expired(house, approval).to_json(),
-        reason="deadline" if approval.status is ApprovalStatus.PENDING else "claim_by",
-        people=people_to_tell(house, approval),
-    )
-
-
-def _expired(house: House, approval: Approval) -> results.Result:
-    tool = house.tools.get(approval.tool)
-    if approval.status is ApprovalStatus.PENDING:
-        return results.expired(approval.tool, followup=tool.followup if tool else None)
-    return results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
-
-
-def people_to_tell(house: House, approval: Approval) -> list[tuple[str, str]]:
-    """Those who hear in a DM that nobody decided: the escalation's people and the requester."""
-    team = approval.conversation.team_id
-    told = [(team, user) for user in house.policy.users_of(approval.rule.escalate_to)]
-    asked_by = approval.requester
-    if asked_by.team_id and asked_by.user_id:
-        told.append((asked_by.team_id, asked_by.user_id))
-    return list(dict.fromkeys(told))
+    return sum([await _apart(expire_one(house, approval), approval=approval.id) for approval in due])
 
 
 async def escalate(house: House) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from agent.decide import Recorded, Refused, decide, refuse_click
@@ -11,7 +12,7 @@ from store import approvals
 from store.records import Actor, Vote
 from store.transitions import ApprovalStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, POLICY, TEAM, office
+from tests.integration.agent.office import LEO, POLICY, TEAM, Office, office, until
 
 PAY = call("pay", {"bills": ["b1"]})
 ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("Done.")))
@@ -107,6 +108,44 @@ async def test_the_deadline_holds_in_the_statement_itself(database: Database, tm
         vote = (Vote(MARTA, "2026-11-30T00:00:00Z"),)
         assert not await approvals.approve(o.house.db, asked, MARTA, vote, None)
         assert not await approvals.reject(o.house.db, asked, MARTA, "no", result={}, veto=True)
+
+
+async def test_who_is_too_late_hears_of_a_decision_that_began_in_time(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await o.propose()
+        with psycopg.connect(o.owner_url) as other:
+            other.execute("SELECT FROM approvals FOR UPDATE")
+            in_time = asyncio.create_task(o.approve(asked))
+            await until(lambda: waiting_for_locks(o, 1), "Marta's decision is sent")
+            o.shift_clock("25 hours")
+            too_late = asyncio.create_task(o.approve(asked, "U0M1"))
+            await until(lambda: waiting_for_locks(o, 2), "who is too late waits for it")
+        assert isinstance(await in_time, Recorded)
+        told = await too_late
+        assert isinstance(told, Refused)
+        assert told.approval is not None and told.approval.decided_by is not None
+        assert (told.kind, told.approval.decided_by.user_id) == ("decided", "U0MARTA")
+
+
+async def waiting_for_locks(o: Office, count: int) -> bool:
+    """Whether so many statements wait for a row."""
+    waiting = "wait_event_type = 'Lock' AND datname = current_database()"
+    return o.execute(f"SELECT count(*) FROM pg_stat_activity WHERE {waiting}") == [(count,)]
+
+
+async def test_whoever_is_too_late_finds_it_expired_though_no_sweep_came_by(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await o.propose()
+        o.shift_clock("25 hours")
+        told = await o.approve(asked)
+        assert isinstance(told, Refused)
+        assert told.kind == "expired"
+        assert await o.events(asked.id) == ["approval.requested", "approval.expired", "click.refused"]
+        assert await o.statuses(asked.run_id) == ["expired"]
 
 
 async def test_the_requester_does_not_approve_their_own_call(database: Database, tmp_path: Path) -> None:
