@@ -29,7 +29,8 @@ at_statement = st.builds(
 )
 in_tool = st.builds(Interruption, st.sampled_from(["die", "hold"]), st.just(0), st.booleans(), st.just(True))
 nothing: st.SearchStrategy[Interruption | None] = st.none()
-mishaps = nothing | nothing | at_statement
+at_click = st.builds(Interruption, st.sampled_from(["die", "hold", "cut"]), st.integers(0, 1), st.booleans())
+mishaps = nothing | nothing | at_click
 mishaps_at_work = nothing | nothing | at_statement | in_tool
 
 
@@ -68,6 +69,19 @@ class AnyOrder(RuleBasedStateMachine):
         self.town.sweep()
         self.work(name, mishap)
 
+    @rule(name=workers, at=st.integers(0, 4), inside=st.booleans(), after=st.booleans(), swept=st.booleans())
+    def fall_behind(self, name: str, at: int, inside: bool, after: bool, swept: bool) -> None:
+        """A worker is held up for longer than its lease, and then goes on as if nothing were."""
+        if self.town.is_held(name):
+            return
+        self.town.work(name, Interruption("hold", at, after, inside))
+        self.town.pass_time(LEASE + 1)
+        if swept:
+            self.town.sweep()
+            self.work("w2" if name == "w1" else "w1", None)
+        for held in [key for key, held in self.town.held.items() if held.line.name == name]:
+            self.town.wake(held, kill=False)
+
     @precondition(lambda self: self.town.held)
     @rule(which=index, kill=st.booleans())
     def wake(self, which: int, kill: bool) -> None:
@@ -86,7 +100,7 @@ class AnyOrder(RuleBasedStateMachine):
     def _approval(self, which: int) -> dict[str, Any] | None:
         """One that is pending if there is any, else any."""
         found = self.town.rows(
-            """SELECT a.id, a.revision FROM approvals a JOIN calls c ON c.id = a.call_id
+            """SELECT a.id, a.run_id, a.revision FROM approvals a JOIN calls c ON c.id = a.call_id
   ORDER BY a.status = 'pending' DESC, a.created_at, c.position LIMIT 3"""
         )
         return found[which % len(found)] if found else None
@@ -104,9 +118,35 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(which=index, mishap=mishaps)
     def approve(self, which: int, mishap: Interruption | None) -> None:
+        """As many as it takes approve."""
         if (on := self._approval(which)) is not None:
             self.town.click("U0MARTA", on["id"], on["revision"], "approve", mishap)
             self.town.click("U0MIRA", on["id"], on["revision"], "approve", None)
+
+    @rule(
+        who=st.sampled_from(PEOPLE[:2]),
+        which=index,
+        meanwhile=st.sampled_from(["approve", "approve", "reject", "edit", "cancel", "deadline"]),
+    )
+    def be_slow(self, who: str, which: int, meanwhile: str) -> None:
+        """A click is held up between what it reads and what it writes."""
+        if (on := self._approval(which)) is None:
+            return
+        before = set(self.town.held)
+        self.town.click(who, on["id"], on["revision"], "approve", Interruption("hold", 1))
+        other = PEOPLE[1 - PEOPLE.index(who)]
+        match meanwhile:
+            case "approve" | "reject":
+                self.town.click(other, on["id"], on["revision"], meanwhile, None)
+            case "edit":
+                draft = self.town.draft(other, on["id"], on["revision"], ["b4"])
+                self.town.confirm(other, draft.id if draft else "", None)
+            case "cancel":
+                self.town.cancel(on["run_id"], None)
+            case _:
+                self.pass_time(None)
+        for held in set(self.town.held) - before:
+            self.town.wake(held, kill=False)
 
     @rule(which=index, name=workers, mishap=mishaps_at_work)
     def approve_and_work(self, which: int, name: str, mishap: Interruption | None) -> None:
@@ -161,7 +201,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     # --- the world ---
 
-    @rule(seconds=st.sampled_from([3, 3, 16, 70, 310, 3700, 86_500, None, None]))
+    @rule(seconds=st.sampled_from([3, 3, 3, 16, 16, 70, 310, 3700, 86_500, None]))
     def pass_time(self, seconds: int | None) -> None:
         """So many seconds, or up to the next deadline."""
         if seconds is not None:
