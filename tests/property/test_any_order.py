@@ -69,12 +69,19 @@ class AnyOrder(RuleBasedStateMachine):
         self.town.sweep()
         self.work(name, mishap)
 
-    @rule(name=workers, at=st.integers(0, 4), inside=st.booleans(), after=st.booleans(), swept=st.booleans())
-    def fall_behind(self, name: str, at: int, inside: bool, after: bool, swept: bool) -> None:
+    @rule(
+        which=index,
+        name=workers,
+        at=st.sampled_from([1, 1, 1, 2, 2, 2, 3, 4, 5, 6]),
+        where=st.sampled_from(["before", "before", "after", "in the tool", "in the tool after"]),
+        swept=st.booleans(),
+    )
+    def fall_behind(self, which: int, name: str, at: int, where: str, swept: bool) -> None:
         """A worker is held up for longer than its lease, and then goes on as if nothing were."""
         if self.town.is_held(name):
             return
-        self.town.work(name, Interruption("hold", at, after, inside))
+        self.approve(which, None)
+        self.town.work(name, Interruption("hold", at, "after" in where, "tool" in where))
         self.town.pass_time(LEASE + 1)
         if swept:
             self.town.sweep()
