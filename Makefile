@@ -5,7 +5,7 @@
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test screenshots check mutants soak bench lock clean
+.PHONY: help setup demo test test-long screenshots check mutants soak bench lock clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -16,7 +16,7 @@ COMPILE := $(UV) pip compile --universal --generate-hashes --no-emit-index-url -
 WITH_PROJECT := pyproject.toml --extra embedded --extra stripe
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/ready ## what demo and test need first (a .venv with locked versions)
 	@echo "Set up; now: make demo" >&2
@@ -26,6 +26,9 @@ demo: .venv/ready ## database, app and a local Slack to click in; prints one URL
 
 test: .venv/ready-dev ## every test (ARGS="-k name" for some)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-long: .venv/ready-dev ## the property test with 5,000 examples instead of 200, others each time
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=long $(ARGS) tests/property
 
 screenshots: .venv/ready-browser ## live the story in Debian's chromium, and take the pictures of docs/ anew
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS) tests/browser

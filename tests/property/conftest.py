@@ -1,15 +1,39 @@
-"""How many examples the property tests try: few in `make test`, always the same; many in `make test-long`."""
+"""How many examples the property tests try, and from which seed.
 
-from hypothesis import HealthCheck, Phase, settings
+`short`, for `make test`: the same ones each time, so that a failure comes again by itself. `long`, for
+`make test-long`: others each time; a failure prints its seed, and VISTOBUENO_TEST_SEED tries that one again.
+"""
 
-_EITHER = settings(
-    deadline=None,
-    suppress_health_check=list(HealthCheck),
-    database=None,
-    phases=[Phase.generate],
-    print_blob=True,
-)
+import os
+import random
 
-settings.register_profile("short", _EITHER, max_examples=200, stateful_step_count=20, derandomize=True)
-settings.register_profile("long", _EITHER, max_examples=5_000, stateful_step_count=40, derandomize=False)
-settings.load_profile("short")
+import pytest
+from hypothesis import HealthCheck, settings
+
+_EITHER = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
+
+settings.register_profile("short", _EITHER, max_examples=200, stateful_step_count=20)
+settings.register_profile("long", _EITHER, max_examples=5_000, stateful_step_count=30)
+
+PARTS = {"short": 2, "long": 20}  # so that several processes can share the work
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test with a `part` is tried in as many parts as its profile has."""
+    if "part" in metafunc.fixturenames:
+        metafunc.parametrize("part", range(PARTS[_profile()]))
+
+
+@pytest.fixture
+def examples(part: int) -> tuple[settings, int]:
+    """The settings of a part, and its seed."""
+    profile = _profile()
+    given = os.environ.get("VISTOBUENO_TEST_SEED")
+    seed = int(given) if given else random.SystemRandom().randrange(2**32) if profile == "long" else 0
+    print(f"VISTOBUENO_TEST_SEED={seed}, part {part} of {profile}")  # told if it fails
+    whole = settings.get_profile(profile)
+    return settings(whole, max_examples=whole.max_examples // PARTS[profile]), seed + part
+
+
+def _profile() -> str:
+    return "long" if settings.get_current_profile_name() == "long" else "short"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
@@ -313,7 +314,8 @@ def town(database: Database, tmp_path: Path) -> Iterator[Town]:
 
 
 def test_the_invariants_hold_in_whatever_order_things_happen(
-    town: Town, monkeypatch: pytest.MonkeyPatch
+    town: Town, examples: tuple[settings, int], part: int
 ) -> None:
-    monkeypatch.setattr(AnyOrder, "town", town, raising=False)
-    run_machine(AnyOrder)
+    chosen, number = examples
+    machine = type("AnyOrder", (AnyOrder,), {"town": town})
+    run_machine(seed(number)(machine), settings=chosen)
