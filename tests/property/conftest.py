@@ -17,8 +17,8 @@ settings.register_profile("short", _EITHER, max_examples=200, stateful_step_coun
 settings.register_profile("long", _EITHER, max_examples=5_000, stateful_step_count=30)
 
 PARTS = {"short": 2, "long": 20}  # so that several processes can share the work
-# After ten examples Hypothesis goes on with five variations of each, which differ in a step or two: of a machine
-# as large as ours they find nothing more, and cost as much as new ones.
+# After ten examples Hypothesis goes on with five variations of each, which differ in a step or two: they find
+# nothing more in a machine as large as ours, and cost as much as new ones.
 NEW_ONES = 10
 
 
