@@ -18,7 +18,7 @@ from tests.property.town import WORKERS, Town, quiet
 
 BILLS = ["b1", "b2", "b3", "b4"]
 PEOPLE = ["U0MARTA", "U0MIRA", "U0LEO", "U0ANA", "U0ZOE"]
-MOST_ROUNDS = 60
+MOST_ROUNDS = 150  # an allowed call waits for an hour at most, a minute at a time
 
 bills = st.lists(st.sampled_from(BILLS), min_size=1, max_size=2, unique=True)
 a_call = st.tuples(st.sampled_from(["pay", "wire", "tip", "pay", "look"]), bills)
@@ -76,18 +76,22 @@ class AnyOrder(RuleBasedStateMachine):
         name=workers,
         at=st.sampled_from([1, 1, 1, 2, 2, 2, 3, 4, 5, 6]),
         where=st.sampled_from(["before", "before", "after", "in the tool", "in the tool after"]),
-        swept=st.booleans(),
+        meanwhile=st.sampled_from(["nothing", "nothing", "taken over", "held up", "held up"]),
     )
-    def fall_behind(self, which: int, name: str, at: int, where: str, swept: bool) -> None:
-        """A worker is held up for longer than its lease, and then goes on as if nothing were."""
+    def fall_behind(self, which: int, name: str, at: int, where: str, meanwhile: str) -> None:
+        """A worker is held up for longer than its lease, and then goes on as if nothing were.
+
+        Meanwhile another one may have taken its work over, and may be in the middle of it.
+        """
         if self.town.is_held(name):
             return
         self.approve(which, None)
         self.town.work(name, Interruption("hold", at, "after" in where, "tool" in where))
         self.town.pass_time(LEASE + 1)
-        if swept:
+        if meanwhile != "nothing":
             self.town.sweep()
-            self.work("w2" if name == "w1" else "w1", None)
+            other = "w2" if name == "w1" else "w1"
+            self.work(other, Interruption("hold", min(at, 2)) if meanwhile == "held up" else None)
         for held in [key for key, held in self.town.held.items() if held.line.name == name]:
             self.town.wake(held, kill=False)
 
