@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
+from agent.settle import Said
 from tests.databases import Database
 from tests.property.laws import LEASE, laws_of
 from tests.property.lines import Interruption
@@ -215,17 +216,22 @@ class AnyOrder(RuleBasedStateMachine):
         found = self.town.rows(f"SELECT r.id FROM runs r WHERE {where} ORDER BY r.created_at")
         return [row["id"] for row in found]
 
-    @rule()
-    def settle(self) -> None:
+    @rule(again=st.booleans(), mishap=mishaps)
+    def settle(self, again: bool, mishap: Interruption | None) -> None:
         found = self.town.rows(
-            "SELECT id, key, tool, input FROM calls WHERE status = 'unknown' ORDER BY created_at, position"
+            """SELECT a.id, a.revision, c.attempts, c.key, c.tool, c.input
+  FROM calls c JOIN approvals a ON a.call_id = c.id WHERE c.status = 'unknown'
+ ORDER BY c.created_at, c.position LIMIT 1"""
         )
         inside = {held.line.inside for held in self.town.held.values()}
-        for call in found[:1]:
+        for call in found:
             paid = [bill for effect in self.town.world.of(call["key"]) for bill in effect.bills]
             half = bool(paid) and len(paid) < len(call["input"]["bills"])  # nobody could say yes or no
-            if call["key"] not in inside and not half:
-                self.town.settle(call["id"], call["key"], call["tool"])
+            if call["key"] in inside or half:
+                continue
+            again = again and not (paid and call["tool"] == "wire")  # nobody who sees that it was done would
+            said: Said = "try_again" if again else "ran" if paid else "did_not_run"
+            self.town.settle(call["id"], call["revision"], call["attempts"], said, mishap)
 
     # --- the world ---
 

@@ -13,19 +13,19 @@ from typing import Any
 import structlog
 from structlog.testing import LogCapture
 
-from agent import results
 from agent.decide import Recorded, Refused, confirm_draft, decide
 from agent.edit import draft_edit
 from agent.house import House
 from agent.leases import Leases
 from agent.policy import Person, Policy, load_policy
+from agent.settle import Said, settle
 from agent.start import WrongStatus, cancel_run, retry_run, start_run
 from agent.sweep import sweep
 from agent.tool import Tool
 from agent.toolbox import by_name
 from agent.usercode import UserCode
 from agent.worker import Worker
-from store import approvals, audit, calls, cards
+from store import approvals, audit, cards
 from store.engine import Database
 from store.errors import StoreError
 from store.records import Actor, Draft
@@ -38,7 +38,6 @@ from tests.property.planned import Plan, PlannedModel
 
 TEAM = "T0SHOP"
 LEO = Actor("person", TEAM, "U0LEO", "Leo")
-ANA = Actor("person", TEAM, "U0ANA", "Ana")
 WORKERS = ("w1", "w2")
 RELEASES = (Pay, PayLater)
 POLICY = """
@@ -247,12 +246,10 @@ class Town:
         """Leo lets a failed run go on."""
         self.from_web(lambda house: retry_run(house, run, LEO), interruption)
 
-    def settle(self, call: str, key: str, tool: str) -> None:
-        """Ana looks at the provider, and says what she sees there."""
-        ran = bool(self.world.of(key))
-        told = results.settled_by_person(tool, ANA, ran=ran, executed_input={})
-        outcome = {"kind": "executed" if ran else "failed", "text": None}
-        self.run(calls.settle(self.db, call, ANA, ran=ran, result=told.to_json(), outcome=outcome))
+    def settle(self, approval: str, revision: int, attempts: int, said: Said, mishap: Any) -> None:
+        """Marta says what she saw at the provider, or lets it be tried again."""
+        marta = self.person("U0MARTA")
+        self.from_web(lambda house: settle(house, approval, revision, attempts, marta, said), mishap)
 
     def publish(self, interruption: Interruption | None = None) -> bool:
         """Bring one card up to date, as the publisher does; False: there is none."""
