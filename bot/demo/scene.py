@@ -21,10 +21,10 @@ from store.transitions import ApprovalStatus
 FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
 HAPPEN, NOW = "Let something happen", "In the database now"
 ASK = Step("U0LEO", "C0SUPPORT", "Ask as Leo in #support.", "Ask as Leo: press Send.")
-DECIDE = Step(
-    *("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals."),
-    "Let something happen in the world first.",  # one line of a phone, so that a whole card is above it
-)
+_MARTA = ("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals.")
+# one line of a phone each, so that a whole card is above it
+DECIDE = Step(*_MARTA, "Let something happen in the world first.")
+DECIDE_THEN = Step(*_MARTA, "Press Approve, and see what runs.")
 WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Or while the refunds run."
 WHY_FAIL = (
     "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
@@ -57,7 +57,9 @@ class Scene:
         state = self._board.state
         if state is None or not state.runs:
             return ASK
-        return DECIDE if self._waits() else None
+        if not self._waits():
+            return None
+        return DECIDE if self._failed_before is None else DECIDE_THEN
 
     async def look(self) -> None:
         """Read what there is."""

@@ -109,6 +109,7 @@ async def test_three_payments_fail_once_and_the_page_says_what_moved(database: D
         page = await here.press(FAIL)
         assert page.status == 409 and "It happens once." in page.text
         page = await here.page("Failed payments in the shop 41")
+        assert "Next: Press Approve, and see what runs." in page.text
         assert "nothing runs, for 38 became 41." in page.text
         assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
         await here.press("Approve")

@@ -6,11 +6,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TAKEN, SHOWN = ROOT / "build" / "screenshots", ROOT / "docs" / "pictures"
 BEST = {
-    "1280/story-08-what-the-database-holds.png": "the-page.png",
-    "390/story-03-the-card.png": "the-card.png",
+    "1280/story-09-what-the-database-holds.png": "the-page.png",
+    "390/story-04-the-card.png": "the-card.png",
     "390/edit-05-what-the-edit-would-do.png": "an-edit.png",
-    "390/story-05-nothing-ran.png": "nothing-ran.png",
-    "390/story-06-41-are-proposed.png": "41-are-proposed.png",
+    "390/story-06-nothing-ran.png": "nothing-ran.png",
+    "390/story-07-41-are-proposed.png": "41-are-proposed.png",
 }
 COLOURS = 96  # a page has few, but for the edges of its letters
 
