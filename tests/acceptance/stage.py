@@ -129,11 +129,12 @@ async def staged(
     rate_limits: RateLimits | None = None,
     policy: Path = ROOT / "policy.toml",
     socket_mode: bool = False,
+    refunds: type[RefundProvider] = RefundProvider,
 ) -> AsyncIterator[Stage]:
     """Everything running; `work`: the first process has a worker; `socket_mode`: nothing over HTTP."""
     async with AsyncExitStack() as stack:
         await create_shop(database.owner_url)
-        provider = await stack.enter_async_context(RefundProvider.start())
+        provider = await stack.enter_async_context(refunds.start())
         model = await stack.enter_async_context(model_under_rules(*scripts))
         sandbox = await stack.enter_async_context(
             Sandbox.running(

@@ -1,0 +1,130 @@
+"""Kill at every point and at random moments; exit 1 if a cell is red or missing."""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from fnmatch import fnmatch
+from pathlib import Path
+
+from tests import databases
+from tests.crash import children, matrix, report
+from tests.crash.matrix import Cell, Place, Played
+from tests.crash.points import POINTS, Point
+
+MOMENTS = 100
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="each point once, and no random moments")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of every cell there")
+    parser.add_argument(
+        "--only", metavar="POINT", default="*", help="these points (*, ?), and no random moments"
+    )
+    parser.add_argument("--jobs", type=int, default=6, help="cells at a time (6)")
+    parser.add_argument("--moments", type=int, default=MOMENTS, help=f"random kills ({MOMENTS})")
+    parser.add_argument("--seed", type=int, default=None, help="repeats the random moments of another time")
+    parser.add_argument("--until-red", action="store_true", help="stop at the first red cell")
+    return parser.parse_args()
+
+
+def say(text: str) -> None:
+    """Tell whoever waits how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+class Progress:
+    """Counts what has ended, and says it."""
+
+    def __init__(self, total: int, *, until_red: bool) -> None:
+        self._total, self._until_red, self._ended = total, until_red, 0
+        self.stopped = asyncio.Event()
+
+    def __call__(self, one: Played) -> None:
+        self._ended += 1
+        outcome = "ok" if one.problem is None else f"RED: {one.problem}"
+        say(f"{self._ended:4}/{self._total} {one.seconds:6.1f} s  {one.name}  {outcome}")
+        if one.problem is not None and self._until_red:
+            self.stopped.set()
+
+
+async def play_all(place: Place, asked: argparse.Namespace, cells: Sequence[Cell], kills: int) -> "Results":
+    """Every cell, then the kills at random moments."""
+    progress = Progress(len(cells), until_red=asked.until_red)
+    played = await matrix.play_cells(place, cells, asked.jobs, progress, progress.stopped)
+    moments: list[Played] = []
+    if kills and not progress.stopped.is_set():
+        seed = random.SystemRandom().randrange(10**6) if asked.seed is None else asked.seed
+        say(f"{kills} kills at random moments, --seed {seed} …")
+        moments = await matrix.play_moments(place, kills, seed, asked.jobs, say)
+    return Results(played, moments)
+
+
+class Results:
+    """What was played."""
+
+    def __init__(self, cells: Sequence[Played], moments: Sequence[Played]) -> None:
+        self.cells, self.moments = cells, moments
+
+    def are_green(self, wanted: Sequence[Cell]) -> bool:
+        """Whether no cell is red and none is missing."""
+        names = {one.name for one in self.cells}
+        red = [one for one in (*self.cells, *self.moments) if one.problem is not None]
+        return not red and all(cell.name in names for cell in wanted)
+
+
+def chosen(asked: argparse.Namespace) -> tuple[list[Point], list[Cell], int]:
+    """The points, the cells and the number of random kills that were asked for."""
+    points = [point for point in POINTS if fnmatch(point.name, asked.only)]
+    if asked.quick:
+        return points, [cell for cell in matrix.quick_cells(POINTS) if cell.point in points], 0
+    return points, matrix.every_cell(points), asked.moments if asked.only == "*" else 0
+
+
+def main() -> int:
+    """The command."""
+    asked, began = arguments(), time.monotonic()
+    points, cells, kills = chosen(asked)
+    if not points:
+        say(f"no point is called {asked.only}: {', '.join(point.name for point in POINTS)}")
+        return 2
+    say(f"{len(cells)} cells, {asked.jobs} at a time …")
+    with ExitStack() as stack:
+        server = stack.enter_context(databases.running_server())
+        template = stack.enter_context(databases.migrated_template(server))
+        place = Place(server, template, children.preloaded())
+        results = asyncio.run(play_all(place, asked, cells, kills))
+    seconds = time.monotonic() - began
+    show(points, cells, results, seconds)
+    if asked.json:
+        whole = report.as_json(points, cells, results.cells, results.moments, seconds)
+        asked.json.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
+    return 0 if results.are_green(cells) else 1
+
+
+def show(points: Sequence[Point], cells: Sequence[Cell], results: Results, seconds: float) -> None:
+    """Print it all."""
+    print(report.legend(points))
+    print()
+    print(report.table(points, results.cells, [cell.name for cell in cells]))
+    print()
+    everything = [*results.cells, *results.moments]
+    green = sum(one.problem is None for one in results.cells)
+    said = report.problems(everything)
+    print(f"{said}\n" if said else "", end="")
+    print(f"{green} of {len(cells)} cells are green", end="")
+    if results.moments:
+        kills = sum(one.kills for one in results.moments)
+        red = sum(one.problem is not None for one in results.moments)
+        print(f"; {kills} kills at random moments in {len(results.moments)} runs, {red} of them red", end="")
+    print(f"; {seconds:.0f} s.")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

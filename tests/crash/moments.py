@@ -1,0 +1,115 @@
+"""Kills at moments that nobody chose: the same run, the same people, and a process that dies anywhere."""
+
+import asyncio
+import random
+from contextlib import suppress
+
+from agent.scripted import Asked, Expectation
+from store.transitions import ApprovalStatus, RunStatus
+from tests.crash.points import Decision
+from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Kind, Scene, until
+from tests.crash.truth import Expected, is_quiet, look
+
+KILLS = 2
+"""In one run; each is an attempt more, of which there are five."""
+SPAN_SECONDS = 2.5
+A_BREATH = 0.05
+
+_ENDS = {
+    Decision.REJECT: ApprovalStatus.REJECTED,
+    Decision.EXPIRE: ApprovalStatus.EXPIRED,
+    Decision.MOVED: ApprovalStatus.SUPERSEDED,
+}
+
+
+def truth_of(decision: Decision, kind: Kind) -> Expectation:
+    """What the model may have been told before it speaks its last words."""
+    status = _ENDS.get(decision, ApprovalStatus.EXECUTED)
+    allowed = [TRUTHS[ApprovalStatus.EXECUTED if decision is Decision.MOVED else status]]
+    if not kind.repeatable and status in (ApprovalStatus.EXECUTED, ApprovalStatus.SUPERSEDED):
+        allowed.append(TRUTHS[ApprovalStatus.UNKNOWN])
+
+    def told(asked: Asked) -> str | None:
+        results = asked.results
+        return None if len(results) == 1 and any(met(results[0]) for met in allowed) else "another result"
+
+    return told
+
+
+async def play(scene: Scene, chance: random.Random) -> int:
+    """A run during which the process is killed; returns how often, AssertionError says what is wrong."""
+    await scene.start()
+    await scene.ask()
+    killing = asyncio.create_task(_kill_now_and_then(scene, chance))
+    living = asyncio.create_task(_live(scene))
+    done, _ = await asyncio.wait({killing, living}, return_when=asyncio.FIRST_EXCEPTION)
+    for task in {killing, living} - done:
+        task.cancel()
+    for task in done:
+        task.result()
+    await _end(scene)
+    return killing.result()
+
+
+async def _kill_now_and_then(scene: Scene, chance: random.Random) -> int:
+    for kills in range(KILLS):
+        await asyncio.sleep(chance.uniform(0.0, SPAN_SECONDS))
+        if (await scene.stage.run()).status is RunStatus.COMPLETED:
+            return kills
+        await scene.child.kill()
+        await scene.take_over()
+    return KILLS
+
+
+async def _live(scene: Scene) -> None:
+    """Ask, see the card, decide, whoever has to be asked twice."""
+    await scene.card(FOUND)
+    scene.first = await scene.stage.approval()
+    if scene.decision is Decision.MOVED:
+        await scene.move_the_world()
+    while not await scene.is_decided():
+        await _try(scene)
+    if scene.decision is Decision.MOVED:
+        await scene.card(LATER)
+        while (await scene.stage.approval()).status is ApprovalStatus.PENDING:
+            await scene.stage.marta.click(await scene.card(LATER), "Approve")
+            await asyncio.sleep(A_BREATH)
+
+
+async def _try(scene: Scene) -> None:
+    """Decide once; whoever sits before a dead process begins again with the next."""
+    deciding = asyncio.create_task(scene.decide())
+    replaced = asyncio.create_task(scene.replaced.wait())
+    await asyncio.wait({deciding, replaced}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (deciding, replaced):
+        task.cancel()
+        with suppress(asyncio.CancelledError, LookupError):  # the card or the form is gone meanwhile
+            await task
+    await asyncio.sleep(A_BREATH)
+    await scene.leave()
+    if scene.decision is Decision.EXPIRE:
+        await until(scene.is_decided, "the expiry")
+
+
+async def _end(scene: Scene) -> None:
+    await until(lambda: _rests(scene), "the run did not come to rest")
+    newest = await scene.stage.approval()
+    unknown = newest.status is ApprovalStatus.UNKNOWN
+    assert not (unknown and scene.kind.repeatable), "unknown, though it may be repeated"
+    status = (await scene.approval()).status
+    first = _ENDS.get(scene.decision, ApprovalStatus.UNKNOWN if unknown else ApprovalStatus.EXECUTED)
+    assert status is first, f"{status}, not {first}"
+    items = {Decision.EDIT: LEFT, Decision.APPROVE: FOUND, Decision.MOVED: LATER}.get(scene.decision, 0)
+    wanted = Expected(status, None if unknown else items, None)
+    if unknown:
+        await look(scene, wanted, ended=False)
+        scene.shift(DAY)
+    await look(scene, wanted, ended=True)
+
+
+async def _rests(scene: Scene) -> bool:
+    """Whether the run is over, or waits for somebody who says what became of a call."""
+    if await is_quiet(scene, ended=True):
+        return True
+    newest = await scene.stage.approval()
+    return newest.status is ApprovalStatus.UNKNOWN and await is_quiet(scene, ended=False)
