@@ -5,7 +5,7 @@ from collections.abc import Collection
 from store import rows
 from store.engine import Database
 from store.records import Card
-from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
+from store.statements.fragments import CARDS_FOLLOW, MAY_BE_LATE, again_after_a_lapse
 from store.values import new_id, text
 
 GIVEN_UP = 2**31 - 1  # as the shown version of a copy that is gone and not missed: it is never behind
@@ -35,14 +35,31 @@ UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_aft
 
 
 async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: str, version: int) -> bool:
-    """The card is in Slack at (channel, ts) and shows `version`; False: another publisher has it now."""
+    """The card is in Slack at (channel, ts) and shows `version`; False: another publisher has it now.
+
+    The card of the approval that this one replaces has a link to it, and is to show where it is from now on.
+    """
     row = await db.one(
-        """UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
-       posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
-       last_error = NULL, not_before = NULL,
-       again_at = CASE WHEN again_at > house_now() THEN again_at END
- WHERE id = %(card)s AND token = %(token)s RETURNING id""",
-        {"card": card.id, "token": token, "channel": channel_id, "ts": ts, "version": version},
+        f"""WITH posted AS (
+  UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
+         posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
+         last_error = NULL, not_before = NULL,
+         again_at = CASE WHEN again_at > house_now() THEN again_at END
+   WHERE id = %(card)s AND token = %(token)s RETURNING id, approval_id),
+approval AS (
+  UPDATE approvals a SET version = a.version + 1
+    FROM posted JOIN approvals b ON b.id = posted.approval_id
+   WHERE a.id = b.replaces AND %(linked)s RETURNING a.id, a.version),
+{CARDS_FOLLOW}
+SELECT id FROM posted""",
+        {
+            "card": card.id,
+            "token": token,
+            "channel": channel_id,
+            "ts": ts,
+            "version": version,
+            "linked": card.ts is None and card.user_id is None,
+        },
     )
     return row is not None
 

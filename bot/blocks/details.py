@@ -133,7 +133,7 @@ def _replaces(approval: Approval, context: CardContext) -> list[Phrase]:
 
 def _overlaps(approval: Approval, context: CardContext) -> list[Phrase]:
     shared = {item for other in context.overlaps for item in other.items}
-    if not shared:
+    if not shared or approval.status not in _BEFORE_IT_RAN:
         return []
     texts = context.texts
     others = items_text((other.approval_id for other in context.overlaps), texts)

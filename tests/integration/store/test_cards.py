@@ -56,6 +56,19 @@ async def test_publishers_at_once_take_different_cards(db: Database) -> None:
     assert len(found) == len(set(found)) == 3
 
 
+async def test_once_a_card_is_posted_that_of_the_approval_it_replaces_is_to_show_where(db: Database) -> None:
+    old, new = await pending_approvals(db, [["b1"], ["b2"]])
+    await db.query("UPDATE approvals SET replaces = %s WHERE id = %s", [old.id, new.id])
+    first = await post(db, "5.1")
+    assert first.approval_id == old.id
+    assert (await post(db, "5.2")).approval_id == new.id
+    again = await behind(db)
+    assert again is not None
+    assert (again.id, again.wanted_version) == (first.id, (await the(db, old.id)).version)
+    assert await cards.posted(db, again, "t", channel_id="C0", ts="5.1", version=again.wanted_version)
+    assert await cards.count_behind(db) == 0
+
+
 async def test_a_new_card_is_to_be_posted_and_then_is_not_behind(db: Database) -> None:
     card = await shown(db)
     assert (card.ts, card.shown_version, card.wanted_version) == (None, 0, 1)

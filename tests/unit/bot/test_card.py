@@ -184,6 +184,12 @@ def test_overlaps_and_an_earlier_refusal_are_shown() -> None:
     assert "Ana Ruiz (admin) refused this earlier in the conversation: not this month" in said
 
 
+@pytest.mark.parametrize("status", [ApprovalStatus.SUPERSEDED, ApprovalStatus.EXECUTED])
+def test_overlaps_are_no_longer_shown_once_it_has_ended(status: ApprovalStatus) -> None:
+    overlap = Overlap(ApprovalId("ap_7"), ApprovalStatus.PENDING, ("pay_001", "pay_002"))
+    assert "another approval" not in seen(approved(status), replace(CONTEXT, overlaps=(overlap,)))
+
+
 def test_an_edit_says_who_changed_what() -> None:
     row = approval(
         revision=2,
