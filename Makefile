@@ -5,7 +5,8 @@
 SHELL := /bin/sh
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long screenshots check mutants soak bench lock clean
+.PHONY: help setup demo test test-long screenshots check mutants soak bench crash crash-quick crash-mutants lock \
+	clean
 
 BIN := .venv/bin
 ARGS ?=
@@ -16,7 +17,7 @@ COMPILE := $(UV) pip compile --universal --generate-hashes --no-emit-index-url -
 WITH_PROJECT := pyproject.toml --extra embedded --extra stripe
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/ready ## what demo and test need first (a .venv with locked versions)
 	@echo "Set up; now: make demo" >&2
@@ -48,6 +49,15 @@ soak: .venv/ready-dev ## 2,000 runs in 10 minutes of random kills: nothing lost,
 
 bench: .venv/ready-dev ## what one approval costs, against a hand-written floor; how soon work and demo begin
 	$(BIN)/python -m tests.bench $(ARGS)
+
+crash: .venv/ready-dev ## kill a process at every named point and at 100 random moments: every end must be right
+	$(BIN)/python -m tests.crash $(ARGS)
+
+crash-quick: .venv/ready-dev ## the same at each point once
+	$(BIN)/python -m tests.crash --quick $(ARGS)
+
+crash-mutants: .venv/ready-dev ## break lease, token, key and others on purpose: that must turn red
+	$(BIN)/python -m tests.crash.mutants $(ARGS)
 
 lock: ## write the lock files anew (needs uv)
 	$(COMPILE) $(WITH_PROJECT) --group build --output-file requirements.lock

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import logging
 import random
 import sys
 import time
@@ -17,6 +18,7 @@ from tests.crash.matrix import Cell, Place, Played
 from tests.crash.points import POINTS, Point
 
 MOMENTS = 100
+AT_RANDOM = "moments"
 
 
 def arguments() -> argparse.Namespace:
@@ -25,7 +27,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="each point once, and no random moments")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of every cell there")
     parser.add_argument(
-        "--only", metavar="POINT", default="*", help="these points (*, ?), and no random moments"
+        "--only",
+        metavar="POINT",
+        default="*",
+        help=f"these points (a,b; *, ?); {AT_RANDOM}: only random kills",
     )
     parser.add_argument("--jobs", type=int, default=6, help="cells at a time (6)")
     parser.add_argument("--moments", type=int, default=MOMENTS, help=f"random kills ({MOMENTS})")
@@ -81,20 +86,22 @@ class Results:
 
 def chosen(asked: argparse.Namespace) -> tuple[list[Point], list[Cell], int]:
     """The points, the cells and the number of random kills that were asked for."""
-    points = [point for point in POINTS if fnmatch(point.name, asked.only)]
+    patterns = asked.only.split(",")
+    points = [point for point in POINTS if any(fnmatch(point.name, pattern) for pattern in patterns)]
     if asked.quick:
         return points, [cell for cell in matrix.quick_cells(POINTS) if cell.point in points], 0
-    return points, matrix.every_cell(points), asked.moments if asked.only == "*" else 0
+    return points, matrix.every_cell(points), asked.moments if asked.only in {"*", AT_RANDOM} else 0
 
 
 def main() -> int:
     """The command."""
     asked, began = arguments(), time.monotonic()
     points, cells, kills = chosen(asked)
-    if not points:
-        say(f"no point is called {asked.only}: {', '.join(point.name for point in POINTS)}")
+    if not points and not kills:
+        say(f"no point is called {asked.only}: {', '.join([*(point.name for point in POINTS), AT_RANDOM])}")
         return 2
     say(f"{len(cells)} cells, {asked.jobs} at a time …")
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # tells of connections that a kill cut
     with ExitStack() as stack:
         server = stack.enter_context(databases.running_server())
         template = stack.enter_context(databases.migrated_template(server))
@@ -110,17 +117,16 @@ def main() -> int:
 
 def show(points: Sequence[Point], cells: Sequence[Cell], results: Results, seconds: float) -> None:
     """Print it all."""
-    print(report.legend(points))
-    print()
-    print(report.table(points, results.cells, [cell.name for cell in cells]))
-    print()
+    if points:
+        names = [cell.name for cell in cells]
+        print(f"{report.legend(points)}\n\n{report.table(points, results.cells, names)}\n")
     everything = [*results.cells, *results.moments]
     green = sum(one.problem is None for one in results.cells)
     said = report.problems(everything)
     print(f"{said}\n" if said else "", end="")
     print(f"{green} of {len(cells)} cells are green", end="")
     if results.moments:
-        kills = sum(one.kills for one in results.moments)
+        kills = sum(len(one.hit) for one in results.moments)
         red = sum(one.problem is not None for one in results.moments)
         print(f"; {kills} kills at random moments in {len(results.moments)} runs, {red} of them red", end="")
     print(f"; {seconds:.0f} s.")

@@ -12,7 +12,8 @@ from tests.acceptance.commands import ROOT, clean
 from tests.crash.dying import install
 from tests.crash.points import Point
 
-PATIENCE = 60.0
+PATIENCE = float(os.environ.get("CRASH_PATIENCE", "60"))
+"""Seconds that something is waited for; less where it is known that it will not come."""
 POLL = 0.01
 
 

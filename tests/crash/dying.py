@@ -27,13 +27,13 @@ _WANTED: Mapping[str, Callable[[Arguments, Mapping[str, Any]], bool]] = {
 def install(point: Point, folder: Path) -> None:
     """From now on this process dies at the point, once the file `armed` is in the folder."""
     for hook in point.hooks:
-        owner, name = _owner(hook)
+        owner, name = owner_of(hook)
         setattr(owner, name, _dying(getattr(owner, name), hook, point, folder))
     if point.way in (Way.ASLEEP, Way.LATE):
         _tell_the_end(folder)
 
 
-def _owner(hook: Hook) -> tuple[Any, str]:
+def owner_of(hook: Hook) -> tuple[Any, str]:
     """The module or class that has the function, and its name there."""
     owner: Any = importlib.import_module(hook.module)
     *classes, name = hook.name.split(".")

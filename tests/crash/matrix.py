@@ -42,7 +42,8 @@ class Played:
     problem: str | None
     details: str
     seconds: float
-    kills: int = 1
+    hit: tuple[str, ...] = ()
+    """Where the run was at each random kill."""
 
 
 def every_cell(points: Sequence[Point]) -> list[Cell]:
@@ -57,11 +58,9 @@ def every_cell(points: Sequence[Point]) -> list[Cell]:
 
 
 def quick_cells(points: Sequence[Point]) -> list[Cell]:
-    """Each point once, with its telling decision; the kinds of tool take turns unless one tells more."""
-    return [
-        Cell(point, point.quick, KINDS[1] if point.attempted else KINDS[at % 2])
-        for at, point in enumerate(points)
-    ]
+    """Each point once, with its telling decision and kind of tool."""
+    repeatable, once = KINDS
+    return [Cell(point, point.quick, once if point.once else repeatable) for point in points]
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,8 @@ class Place:
             await asyncio.to_thread(making.__exit__, None, None, None)
 
 
-async def _play_cell(place: Place, cell: Cell) -> int:
-    """Play it on a stage of its own; raises what is wrong, else gives the number of kills."""
+async def _play_cell(place: Place, cell: Cell) -> Sequence[str]:
+    """Play it on a stage of its own; raises what is wrong."""
     wanted = expected(cell.point, cell.decision, cell.kind)
     with tempfile.TemporaryDirectory(prefix="vistobueno-crash-") as folder:
         async with (
@@ -101,19 +100,19 @@ async def _play_cell(place: Place, cell: Cell) -> int:
             ) as made,
         ):
             await play(made, cell.point, wanted)
-            return 1
+            return ()
 
 
-async def _judged(name: str, playing: Awaitable[int]) -> Played:
+async def _judged(name: str, playing: Awaitable[Sequence[str]]) -> Played:
     """What became of it."""
-    began, kills = time.monotonic(), 1
+    began = time.monotonic()
     try:
-        kills = await playing
+        hit = await playing
     except Exception as error:
         # whatever went wrong, the cell is red and the others are played
         details = "".join(traceback.format_exception(error))
         return Played(name, str(error) or type(error).__name__, details, time.monotonic() - began)
-    return Played(name, None, "", time.monotonic() - began, kills)
+    return Played(name, None, "", time.monotonic() - began, tuple(hit))
 
 
 async def play_cells(
@@ -142,20 +141,20 @@ async def play_moments(
 
     async def play_some() -> None:
         for number in numbers:
-            if sum(one.kills for one in played) >= kills:
+            if sum(len(one.hit) for one in played) >= kills:
                 return
             decision, kind = list(Decision)[number % len(Decision)], KINDS[number // len(Decision) % 2]
             name = f"run {number} / {decision} / {kind.name}"
             one = await _judged(name, _play_moments(place, decision, kind, random.Random(f"{seed} {number}")))
             played.append(one)
             outcome = "ok" if one.problem is None else f"RED: {one.problem}"
-            say(f"{sum(each.kills for each in played):4}/{kills} {one.seconds:6.1f} s  {name}  {outcome}")
+            say(f"{sum(len(each.hit) for each in played):4}/{kills} {one.seconds:6.1f} s  {name}  {outcome}")
 
     await asyncio.gather(*(play_some() for _ in range(jobs)))
     return played
 
 
-async def _play_moments(place: Place, decision: Decision, kind: Kind, chance: random.Random) -> int:
+async def _play_moments(place: Place, decision: Decision, kind: Kind, chance: random.Random) -> Sequence[str]:
     truth = moments.truth_of(decision, kind)
     with tempfile.TemporaryDirectory(prefix="vistobueno-crash-") as folder:
         async with (

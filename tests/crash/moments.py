@@ -5,6 +5,7 @@ import random
 from contextlib import suppress
 
 from agent.scripted import Asked, Expectation
+from store import approvals
 from store.transitions import ApprovalStatus, RunStatus
 from tests.crash.points import Decision
 from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Kind, Scene, until
@@ -36,8 +37,8 @@ def truth_of(decision: Decision, kind: Kind) -> Expectation:
     return told
 
 
-async def play(scene: Scene, chance: random.Random) -> int:
-    """A run during which the process is killed; returns how often, AssertionError says what is wrong."""
+async def play(scene: Scene, chance: random.Random) -> list[str]:
+    """A run during which the process is killed; what each kill hit, AssertionError says what is wrong."""
     await scene.start()
     await scene.ask()
     killing = asyncio.create_task(_kill_now_and_then(scene, chance))
@@ -51,14 +52,25 @@ async def play(scene: Scene, chance: random.Random) -> int:
     return killing.result()
 
 
-async def _kill_now_and_then(scene: Scene, chance: random.Random) -> int:
-    for kills in range(KILLS):
+async def _kill_now_and_then(scene: Scene, chance: random.Random) -> list[str]:
+    hit = list[str]()
+    for _ in range(KILLS):
         await asyncio.sleep(chance.uniform(0.0, SPAN_SECONDS))
         if (await scene.stage.run()).status is RunStatus.COMPLETED:
-            return kills
+            break
         await scene.child.kill()
+        hit.append(await _state(scene))
         await scene.take_over()
-    return KILLS
+    return hit
+
+
+async def _state(scene: Scene) -> str:
+    """Where the run was when the process died."""
+    run = (await scene.stage.run()).status
+    newest = await approvals.listed(scene.stage.db, open_only=False, limit=1)
+    return f"run {run}" + "".join(
+        f", approval {one.status}{' (attempted)' if one.attempted else ''}" for one in newest
+    )
 
 
 async def _live(scene: Scene) -> None:

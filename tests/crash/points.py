@@ -60,6 +60,8 @@ class Point:
     """Whether *attempt started* was committed before: what cannot be repeated is unknown afterwards."""
     quick: Decision = Decision.APPROVE
     """The decision of its cell in the quick matrix."""
+    once: bool = False
+    """Whether that cell has the tool that may not be repeated."""
 
 
 def _only(
@@ -109,6 +111,7 @@ POINTS = (
         Phase.ASKING,
         (Hook("store.runs", "save_turn", "after", "refund"),),
         quick=D.REJECT,
+        once=True,
     ),
     Point(
         "proposed",
@@ -122,6 +125,7 @@ POINTS = (
         "after the card, before its ts is stored",
         Phase.ASKING,
         (Hook("store.cards", "posted", "before", "new card"),),
+        once=True,
     ),
     Point(
         "draft", "inside edit: before the draft is stored", Phase.DECIDING, _DRAFT, _ONLY_EDIT, quick=D.EDIT
@@ -134,8 +138,17 @@ POINTS = (
         _ONLY_EDIT,
         Way.UNANSWERED,
         quick=D.EDIT,
+        once=True,
     ),
-    Point("decision", "before the decision is recorded", Phase.DECIDING, _DECIDING, _NOBODY, quick=D.REJECT),
+    Point(
+        "decision",
+        "before the decision is recorded",
+        Phase.DECIDING,
+        _DECIDING,
+        _NOBODY,
+        quick=D.REJECT,
+        once=True,
+    ),
     Point(
         "decision-sent",
         "the decision is sent, and nothing answered",
@@ -146,7 +159,7 @@ POINTS = (
         quick=D.EDIT,
     ),
     Point("decided", "after the decision, before the ack", Phase.DECIDING, _DECIDED, _NOBODY),
-    Point("claimed", "after the claim", Phase.DECIDING, _CLAIMED, quick=D.MOVED),
+    Point("claimed", "after the claim", Phase.DECIDING, _CLAIMED, quick=D.MOVED, once=True),
     Point(
         "started",
         "after *attempt started*, before the tool",
@@ -154,6 +167,7 @@ POINTS = (
         (Hook("store.calls", "start_attempt", "after"),),
         _ATTEMPTED,
         attempted=True,
+        once=True,
     ),
     Point(
         "halfway",
@@ -171,6 +185,7 @@ POINTS = (
         _ATTEMPTED,
         attempted=True,
         quick=D.EDIT,
+        once=True,
     ),
     Point(
         "recorded",
@@ -183,7 +198,13 @@ POINTS = (
         },
     ),
     Point(
-        "expiry", "inside expiry: before its statement", Phase.DECIDING, _EXPIRE, _ONLY_EXPIRE, quick=D.EXPIRE
+        "expiry",
+        "inside expiry: before its statement",
+        Phase.DECIDING,
+        _EXPIRE,
+        _ONLY_EXPIRE,
+        quick=D.EXPIRE,
+        once=True,
     ),
     Point(
         "expiry-sent",
@@ -202,6 +223,7 @@ POINTS = (
         _ESCALATE,
         way=Way.UNANSWERED,
         quick=D.EXPIRE,
+        once=True,
     ),
     Point(
         "supersession",
@@ -219,6 +241,7 @@ POINTS = (
         _ONLY_MOVED,
         Way.UNANSWERED,
         quick=D.MOVED,
+        once=True,
     ),
     Point(
         "update",
@@ -232,6 +255,7 @@ POINTS = (
         Phase.DECIDING,
         (Hook("store.cards", "posted", "before", "old card"),),
         quick=D.REJECT,
+        once=True,
     ),
     Point(
         "claimed-asleep",
@@ -240,6 +264,7 @@ POINTS = (
         (Hook("store.calls", "claim", "after"),),
         _ATTEMPTED,
         Way.ASLEEP,
+        once=True,
     ),
     Point(
         "started-asleep",
@@ -249,6 +274,7 @@ POINTS = (
         _ATTEMPTED,
         Way.LATE,
         attempted=True,
+        once=True,
     ),
     Point(
         "effect-asleep",
@@ -267,5 +293,6 @@ POINTS = (
         _only(D.EXPIRE, why="its deadline does not come by: see expire"),
         Way.OVERSLEPT,
         quick=D.EXPIRE,
+        once=True,
     ),
 )

@@ -80,7 +80,7 @@ def as_json(
             for point in points
             for decision, why in point.impossible.items()
         ],
-        "moments": [{"name": one.name, **_ended(one)} for one in moments],
+        "moments": [{"name": one.name, "hit": one.hit, **_ended(one)} for one in moments],
         "seconds": round(seconds, 1),
     }
 
