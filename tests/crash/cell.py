@@ -11,7 +11,7 @@ import psycopg
 from agent.scripted import Asked, Expectation
 from agent.tools.shop.provider import Fault
 from store.transitions import ApprovalStatus
-from tests.crash import dying
+from tests.crash import children, dying
 from tests.crash.points import Decision, Phase, Point, Way
 from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Kind, Scene, until
 from tests.crash.truth import Expected, look
@@ -52,7 +52,7 @@ def truth_of(wanted: Expected) -> Expectation:
 
 async def play(scene: Scene, point: Point, wanted: Expected) -> None:
     """From the question to the end, with a death at the point; AssertionError says what is wrong."""
-    await scene.start(point)
+    await scene.begin(point)
     death = Death(scene, point)
     await death.during(Phase.ASKING, scene.ask)
     await scene.card(FOUND)
@@ -91,7 +91,13 @@ class Death:
 
     def __init__(self, scene: Scene, point: Point) -> None:
         self._scene, self._point = scene, point
-        self._first = scene.child
+        self._gone: children.Child | None = None
+
+    @property
+    def _first(self) -> children.Child:
+        """The process that came to the point."""
+        assert self._gone is not None, "it was not reached"
+        return self._gone
 
     async def during(self, phase: Phase, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do it; if this is the point's phase, the process dies meanwhile."""
@@ -116,25 +122,29 @@ class Death:
         def is_there() -> bool:
             if acting.done() and not acting.cancelled() and acting.exception() is not None:
                 acting.result()
-            return reached.exists() and reached.read_text() == str(self._first.pid)
+            return reached.exists() and reached.read_text() != ""
 
         await until(is_there, f"the point was not reached: {self._point.words}")
+        pid = int(reached.read_text())
+        self._gone = next(child for child in self._scene.began if child.pid == pid)
 
     async def _take_over(self) -> None:
         scene = self._scene
         match self._point.way:
             case Way.KILLED:
                 await self._first.ended()
+                await scene.take_over(self._first)
             case Way.UNANSWERED:
                 await self._kill_unanswered()
+                await scene.take_over(self._first)
             case Way.ASLEEP:
                 await self._wake_beside_another()
             case Way.LATE:
                 await self._wake_late()
             case Way.OVERSLEPT:
                 await self._wake_after_the_deadline()
-        if len(scene.began) == 1:
-            await scene.take_over()
+                await scene.take_over(self._first)
+        await scene.heal()
 
     async def _kill_unanswered(self) -> None:
         """Hold the approval's row, so that the statement is with the server when the process dies."""
@@ -158,7 +168,7 @@ class Death:
         """It wakes while another process is inside the tool, and must not act."""
         scene = self._scene
         scene.stage.provider.plan(Fault.HELD_ANSWER)
-        await scene.take_over()
+        await scene.take_over(self._first)
         await until(scene.stage.provider.holding.is_set, "nobody took the work over")
         await self._wake_and_kill()
         scene.stage.provider.release()
@@ -166,7 +176,7 @@ class Death:
     async def _wake_late(self) -> None:
         """It wakes when another process has done the work or called it unknown."""
         scene = self._scene
-        await scene.take_over()
+        await scene.take_over(self._first)
         ended = {ApprovalStatus.EXECUTED, ApprovalStatus.UNKNOWN}
         await until(lambda: _is_one_of(scene, ended), "nobody took the work over")
         await self._wake_and_kill()

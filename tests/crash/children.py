@@ -12,7 +12,7 @@ from tests.acceptance.commands import ROOT, clean
 from tests.crash.dying import install
 from tests.crash.points import Point
 
-PATIENCE = float(os.environ.get("CRASH_PATIENCE", "60"))
+PATIENCE = float(os.environ.get("CRASH_PATIENCE", "120"))
 """Seconds that something is waited for; less where it is known that it will not come."""
 POLL = 0.01
 
@@ -20,7 +20,8 @@ POLL = 0.01
 class Child:
     """One process; `url` is where it listens."""
 
-    def __init__(self, process: ForkServerProcess, said: Path) -> None:
+    def __init__(self, command: str, process: ForkServerProcess, said: Path) -> None:
+        self.command = command
         self._process, self._said = process, said
         self.url = ""
 
@@ -91,7 +92,7 @@ def start(
     said.touch()
     process = forks.Process(target=_become, args=(words, clean(variables), said, *dies))
     process.start()
-    return Child(process, said)
+    return Child(words[0], process, said)
 
 
 def _become(

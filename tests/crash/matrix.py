@@ -18,7 +18,7 @@ from tests.crash.cell import expected, play, truth_of
 from tests.crash.points import Decision, Phase, Point
 from tests.crash.scene import KINDS, Kind, scene
 
-CELL_SECONDS = 240.0
+CELL_SECONDS = 400.0
 
 
 @dataclass(frozen=True)

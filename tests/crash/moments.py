@@ -39,7 +39,7 @@ def truth_of(decision: Decision, kind: Kind) -> Expectation:
 
 async def play(scene: Scene, chance: random.Random) -> list[str]:
     """A run during which the process is killed; what each kill hit, AssertionError says what is wrong."""
-    await scene.start()
+    await scene.begin()
     await scene.ask()
     killing = asyncio.create_task(_kill_now_and_then(scene, chance))
     living = asyncio.create_task(_live(scene))
@@ -58,9 +58,10 @@ async def _kill_now_and_then(scene: Scene, chance: random.Random) -> list[str]:
         await asyncio.sleep(chance.uniform(0.0, SPAN_SECONDS))
         if (await scene.stage.run()).status is RunStatus.COMPLETED:
             break
-        await scene.child.kill()
-        hit.append(await _state(scene))
-        await scene.take_over()
+        gone = chance.choice([child for child in scene.began if child.code is None])
+        await gone.kill()
+        hit.append(f"{gone.command}: {await _state(scene)}")
+        await scene.take_over(gone)
     return hit
 
 
@@ -104,6 +105,7 @@ async def _try(scene: Scene) -> None:
 
 
 async def _end(scene: Scene) -> None:
+    await scene.heal()
     await until(lambda: _rests(scene), "the run did not come to rest")
     newest = await scene.stage.approval()
     unknown = newest.status is ApprovalStatus.UNKNOWN

@@ -21,7 +21,7 @@ from tests.mutants.mutant import FOLDER, applied, read
 from tests.mutants.tree import copy_tree
 
 LIMIT_SECONDS = 240.0
-PATIENCE = "25"
+PATIENCE = "40"
 """Seconds that a cell waits for what a mutant may keep from coming."""
 
 

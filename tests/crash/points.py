@@ -293,6 +293,5 @@ POINTS = (
         _only(D.EXPIRE, why="its deadline does not come by: see expire"),
         Way.OVERSLEPT,
         quick=D.EXPIRE,
-        once=True,
     ),
 )

@@ -36,20 +36,27 @@ FOUND, LEFT, LATER = 38, 2, 41
 LAST_WORDS = "That is all."
 T = TypeVar("T")
 
+_LOOKS = 30
+_WORK = """SELECT id FROM runs WHERE status IN ('queued', 'running')
+UNION ALL SELECT id FROM approvals WHERE status IN ('approved', 'executing')"""
+_UNSHOWN = """SELECT id FROM cards WHERE shown_version < wanted_version
+UNION ALL SELECT id::text FROM notices WHERE posted_at IS NULL"""
+
 
 @dataclass(frozen=True)
 class Kind:
-    """What the tool promises of a second call with the same key."""
+    """What the tool promises of a second call with the same key, and the processes that it is played with."""
 
     name: str
     repeatable: bool
     tools: str
     refunds: type[RefundProvider]
+    commands: tuple[str, ...]
 
 
 KINDS = (
-    Kind("repeatable", True, "agent.tools:TOOLS", RefundProvider),
-    Kind("not repeatable", False, "tests.crash.tools:TOOLS", ForgetfulProvider),
+    Kind("repeatable", True, "agent.tools:TOOLS", RefundProvider, ("dev",)),
+    Kind("not repeatable", False, "tests.crash.tools:TOOLS", ForgetfulProvider, ("web", "worker")),
 )
 
 
@@ -99,7 +106,7 @@ TRUTHS: dict[ApprovalStatus, Callable[[Any], bool]] = {
 
 @dataclass
 class Scene:
-    """A stage, the process that works on it, and the people."""
+    """A stage, the processes that work on it, and the people."""
 
     stage: Stage
     database: databases.Database
@@ -114,29 +121,50 @@ class Scene:
     replaced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when another process has taken over; then it is another event."""
 
-    @property
-    def child(self) -> children.Child:
-        """The process that Slack's requests go to."""
-        return self.began[-1]
+    async def begin(self, point: Point | None = None) -> None:
+        """Start every process; the first one that comes to `point` dies there."""
+        for command in self.kind.commands:
+            await self.start(command, point)
 
-    async def start(self, point: Point | None = None) -> children.Child:
-        """Another process, with another name; it dies at `point`."""
+    async def start(self, command: str, point: Point | None = None) -> None:
+        """Another process, with another name."""
         said = self.folder / f"said-{len(self.began)}"
         variables = environment(self.stage) | {"DATABASE_OWNER_URL": self.database.owner_url}
-        words = ("dev", "--lease", "1")
         dies = (point, self.folder) if point else ()
-        made = children.start(self.forks, words, variables, said, *dies)
+        options = ("--host", "127.0.0.1") if command == "web" else ("--lease", "1")
+        made = children.start(self.forks, (command, *options), variables, said, *dies)
         self.began.append(made)
-        await made.listens()
-        self.stage.sandbox.connect(made.url)
-        return made
+        if command != "worker":
+            await made.listens()
+            self.stage.sandbox.connect(made.url)
 
-    async def take_over(self) -> None:
-        """The leases of a process that is gone, or asleep, are over, and another one begins."""
-        self.shift(LEASES_OVER)
-        await self.start()
+    async def take_over(self, gone: children.Child) -> None:
+        """Another process begins in the place of one that is gone, or asleep.
+
+        A lease of the agent's work is over in a second. Where nobody else is at work, that of a card is, too.
+        """
+        if len(self.kind.commands) == 1:
+            self.shift(LEASES_OVER)
+        await self.start(gone.command)
         self.replaced.set()
         self.replaced = asyncio.Event()
+
+    async def heal(self) -> None:
+        """Where others went on working, wait until they are done; then the leases of cards are over, too."""
+        if len(self.kind.commands) == 1:
+            return
+        await until(self._is_idle, "the work did not come to rest")
+        for _ in range(_LOOKS):
+            if await self._is_shown():
+                return
+            await asyncio.sleep(0.1)
+        self.shift(LEASES_OVER)
+
+    async def _is_idle(self) -> bool:
+        return not await self.stage.db.query(_WORK)
+
+    async def _is_shown(self) -> bool:
+        return not await self.stage.db.query(_UNSHOWN)
 
     def shift(self, seconds: float) -> None:
         """Let the database's clock go on by so much."""
