@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 
 from agent.scripted import Asked, Expectation
@@ -13,7 +14,8 @@ from tests.crash.truth import Expected, is_quiet, look
 
 KILLS = 2
 """In one run; each is an attempt more, of which there are five."""
-SPAN_SECONDS = 2.5
+SPAN_SECONDS = 1.5
+"""How long after one of the three stages of a run a kill comes at most."""
 A_BREATH = 0.05
 
 _ENDS = {
@@ -41,8 +43,9 @@ async def play(scene: Scene, chance: random.Random) -> list[str]:
     """A run during which the process is killed; what each kill hit, AssertionError says what is wrong."""
     await scene.begin()
     await scene.ask()
-    killing = asyncio.create_task(_kill_now_and_then(scene, chance))
-    living = asyncio.create_task(_live(scene))
+    stages = [asyncio.Event() for _ in range(3)]
+    killing = asyncio.create_task(_kill_now_and_then(scene, chance, stages))
+    living = asyncio.create_task(_live(scene, stages))
     done, _ = await asyncio.wait({killing, living}, return_when=asyncio.FIRST_EXCEPTION)
     for task in {killing, living} - done:
         task.cancel()
@@ -52,9 +55,12 @@ async def play(scene: Scene, chance: random.Random) -> list[str]:
     return killing.result()
 
 
-async def _kill_now_and_then(scene: Scene, chance: random.Random) -> list[str]:
+async def _kill_now_and_then(
+    scene: Scene, chance: random.Random, stages: Sequence[asyncio.Event]
+) -> list[str]:
     hit = list[str]()
-    for _ in range(KILLS):
+    for stage in sorted(chance.choices(range(len(stages)), k=KILLS)):
+        await stages[stage].wait()
         await asyncio.sleep(chance.uniform(0.0, SPAN_SECONDS))
         if (await scene.stage.run()).status is RunStatus.COMPLETED:
             break
@@ -74,14 +80,18 @@ async def _state(scene: Scene) -> str:
     )
 
 
-async def _live(scene: Scene) -> None:
-    """Ask, see the card, decide, whoever has to be asked twice."""
+async def _live(scene: Scene, stages: Sequence[asyncio.Event]) -> None:
+    """See the card, decide, whoever has to do it twice; and tell when it is asked, shown and decided."""
+    asked, shown, decided = stages
+    asked.set()
     await scene.card(FOUND)
+    shown.set()
     scene.first = await scene.stage.approval()
     if scene.decision is Decision.MOVED:
         await scene.move_the_world()
     while not await scene.is_decided():
         await _try(scene)
+    decided.set()
     if scene.decision is Decision.MOVED:
         await scene.card(LATER)
         while (await scene.stage.approval()).status is ApprovalStatus.PENDING:
