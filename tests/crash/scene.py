@@ -36,7 +36,8 @@ FOUND, LEFT, LATER = 38, 2, 41
 LAST_WORDS = "That is all."
 T = TypeVar("T")
 
-_LOOKS = 30
+_LOOKS, _PRESSES = 30, 5
+FORM_SECONDS = 20.0
 _WORK = """SELECT id FROM runs WHERE status IN ('queued', 'running')
 UNION ALL SELECT id FROM approvals WHERE status IN ('approved', 'executing')"""
 _UNSHOWN = """SELECT id FROM cards WHERE shown_version < wanted_version
@@ -60,10 +61,10 @@ KINDS = (
 )
 
 
-async def until(look: Callable[[], T | Awaitable[T]], what: str) -> T:
+async def until(look: Callable[[], T | Awaitable[T]], what: str, seconds: float = PATIENCE) -> T:
     """The first true value that `look` gives; AssertionError with `what` was waited for if there is none."""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(seconds):
             while True:
                 found = look()
                 value: T = await found if isinstance(found, Awaitable) else found
@@ -71,7 +72,7 @@ async def until(look: Callable[[], T | Awaitable[T]], what: str) -> T:
                     return value
                 await asyncio.sleep(0.02)
     except TimeoutError:
-        raise AssertionError(f"waited {PATIENCE:.0f} s in vain: {what}") from None
+        raise AssertionError(f"waited {seconds:.0f} s in vain: {what}") from None
 
 
 def script_of(decision: Decision, truth: Expectation) -> Script:
@@ -208,8 +209,7 @@ class Scene:
             case Decision.EDIT:
                 await self._edit()
             case Decision.REJECT:
-                await marta.click(await self.card(FOUND), "Reject")
-                await until(lambda: self._reads("38 payments"), "the form with a reason")
+                await self._open("Reject")
                 await marta.fill({"Reason": "Not this month"}).submit()
             case Decision.APPROVE | Decision.MOVED:
                 await self.press_approve()
@@ -220,12 +220,21 @@ class Scene:
 
     async def _edit(self) -> None:
         marta, approval = self.stage.marta, await self.approval()
-        await marta.click(await self.card(FOUND), "Edit")
-        await until(lambda: self._reads("38 payments"), "the form with the payments")
+        await self._open("Edit")
         some = approval.shown.input["payment_ids"][:LEFT]
         await marta.fill({"Payments": "\n".join(some)}).submit()
         await until(lambda: self._reads(f"Refund {LEFT} payments"), "the preview of the edit")
         await marta.submit()
+
+    async def _open(self, button: str) -> None:
+        """Marta opens a form; on a slow machine Slack may have given up hers, and she presses again."""
+        for _ in range(_PRESSES):
+            await self.leave()
+            await self.stage.marta.click(await self.card(FOUND), button)
+            with suppress(AssertionError):
+                await until(lambda: self._reads("38 payments"), f"the form of {button}", FORM_SECONDS)
+                return
+        raise AssertionError(f"pressed {button} {_PRESSES} times, and no form came")
 
     async def decide_until_it_counts(self) -> None:
         """Whoever was not answered looks, and does it again."""
