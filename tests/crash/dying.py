@@ -8,19 +8,21 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+from store.transitions import ApprovalStatus
 from tests.crash.points import REFUND, Hook, Point, Way
 
 ARMED, REACHED, DONE = "armed", "reached", "done"
 """Files in the cell's folder: the point counts from now on; this process reached it; it woke and ended."""
 
 Arguments = tuple[Any, ...]
+_OPEN = {ApprovalStatus.PENDING, ApprovalStatus.APPROVED, ApprovalStatus.EXECUTING}
 
 _WANTED: Mapping[str, Callable[[Arguments, Mapping[str, Any]], bool]] = {
     "any": lambda args, values: True,
     "refund": lambda args, values: any(call["tool"] == REFUND for call in values["calls"]),
     "pause": lambda args, values: bool(values["pause"]),
     "new card": lambda args, values: args[1].ts is None,
-    "old card": lambda args, values: args[1].ts is not None,
+    "ended card": lambda args, values: args[1].ts is not None and args[2].status not in _OPEN,
 }
 
 

@@ -43,7 +43,7 @@ class Hook:
     module: str
     name: str
     side: Literal["before", "after"]
-    only: Literal["any", "refund", "pause", "new card", "old card"] = "any"
+    only: Literal["any", "refund", "pause", "new card", "ended card"] = "any"
 
 
 @dataclass(frozen=True)
@@ -247,13 +247,13 @@ POINTS = (
         "update",
         "inside a card's update: before Slack is asked",
         Phase.DECIDING,
-        (Hook("bot.publish", "SlackPublisher._update_card", "before"),),
+        (Hook("bot.publish", "SlackPublisher._update_card", "before", "ended card"),),
     ),
     Point(
         "updated",
         "inside a card's update: Slack has it, and nothing is recorded",
         Phase.DECIDING,
-        (Hook("store.cards", "posted", "before", "old card"),),
+        (Hook("bot.publish", "SlackPublisher._card_shown", "before", "ended card"),),
         quick=D.REJECT,
         once=True,
     ),
