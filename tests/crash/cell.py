@@ -36,7 +36,7 @@ def expected(point: Point, decision: Decision, kind: Kind) -> Expected:
 
 def _effects(point: Point, items: int) -> int:
     """How many refunds a process made that nobody heard of."""
-    return {"started": 0, "halfway": 1}.get(point.name, items)
+    return {"started": 0, "started-asleep": 0, "halfway": 1}.get(point.name, items)
 
 
 def truth_of(wanted: Expected) -> Expectation:
