@@ -34,6 +34,15 @@ UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_aft
     return None if row is None else rows.card(row)
 
 
+def _replaced_follows(cards: str) -> str:
+    """The card of the approval that theirs replaces has a link to them, and is behind from now on."""
+    return f"""approval AS (
+  UPDATE approvals a SET version = a.version + 1
+    FROM {cards} JOIN approvals b ON b.id = {cards}.approval_id
+   WHERE a.id = b.replaces AND %(linked)s RETURNING a.id, a.version),
+{CARDS_FOLLOW}"""
+
+
 async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: str, version: int) -> bool:
     """The card is in Slack at (channel, ts) and shows `version`; False: another publisher has it now.
 
@@ -46,11 +55,7 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
          last_error = NULL, not_before = NULL,
          again_at = CASE WHEN again_at > house_now() THEN again_at END
    WHERE id = %(card)s AND token = %(token)s RETURNING id, approval_id),
-approval AS (
-  UPDATE approvals a SET version = a.version + 1
-    FROM posted JOIN approvals b ON b.id = posted.approval_id
-   WHERE a.id = b.replaces AND %(linked)s RETURNING a.id, a.version),
-{CARDS_FOLLOW}
+{_replaced_follows("posted")}
 SELECT id FROM posted""",
         {
             "card": card.id,
@@ -152,7 +157,7 @@ async def adopt(
     posted there, whoever is about to. `user_id`: in this person's DM.
     """
     row = await db.one(
-        """WITH known AS (
+        f"""WITH known AS (
   SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
    UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts)),
 unposted AS (
@@ -163,7 +168,8 @@ unposted AS (
 taken AS (
   UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
          lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
-    FROM unposted WHERE k.id = unposted.id RETURNING k.id),
+    FROM unposted WHERE k.id = unposted.id RETURNING k.id, k.approval_id),
+{_replaced_follows("taken")},
 added AS (
   INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
   SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
@@ -176,6 +182,7 @@ SELECT id FROM taken UNION ALL SELECT id FROM added""",
             "team": team_id,
             "channel": channel_id,
             "user": user_id,
+            "linked": user_id is None,
             "ts": ts,
         },
     )

@@ -186,9 +186,11 @@ def _compare(scene: Scene, copy: Card, row: Approval, true: Rendered) -> None:
 
 
 def _first(shown: Any, wanted: Any) -> str:
-    """The first block that differs."""
-    pairs = zip_longest(shown, wanted)
-    return next(f"{one!r:.600}, not {other!r:.600}" for one, other in pairs if one != other)
+    """Where the first block that differs begins to."""
+    pairs = ((str(one), str(other)) for one, other in zip_longest(shown, wanted))
+    one, other = next((one, other) for one, other in pairs if one != other)
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
+    return f"{one[:40]} … {one[same : same + 200]}, not {other[same : same + 200]}"
 
 
 def _plain(blocks: Any) -> Any:

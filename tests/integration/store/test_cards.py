@@ -69,6 +69,17 @@ async def test_once_a_card_is_posted_that_of_the_approval_it_replaces_is_to_show
     assert await cards.count_behind(db) == 0
 
 
+async def test_so_it_is_when_the_new_card_is_pressed_before_its_post_is_recorded(db: Database) -> None:
+    old, new = await pending_approvals(db, [["b1"], ["b2"]])
+    await db.query("UPDATE approvals SET replaces = %s WHERE id = %s", [old.id, new.id])
+    await post(db, "5.1")
+    assert await cards.adopt(
+        db, approval_id=new.id, team_id=TEAM, channel_id="C0APPROVALS", ts="5.2", user_id=None
+    )
+    (kept,) = await cards.of_approvals(db, [old.id])
+    assert (kept.shown_version, kept.wanted_version) == (1, 2)
+
+
 async def test_a_new_card_is_to_be_posted_and_then_is_not_behind(db: Database) -> None:
     card = await shown(db)
     assert (card.ts, card.shown_version, card.wanted_version) == (None, 0, 1)
