@@ -198,6 +198,7 @@ def test_make_alone_lists_the_commands() -> None:
         "setup",
         "demo",
         "test",
+        "test-long",
         "screenshots",
         "check",
         "mutants",
