@@ -26,7 +26,7 @@ demo: .venv/ready ## database, app and a local Slack to click in; prints one URL
 	@$(BIN)/vistobueno demo $(ARGS)
 
 test: .venv/ready-dev ## every test (ARGS="-k name" for some)
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-long: .venv/ready-dev ## the property test with 5,000 examples instead of 200, others each time
 	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=long $(ARGS) tests/property

@@ -125,7 +125,9 @@ async def test_c08_an_approve_after_the_deadline_is_refused_though_no_sweep_has_
             stage.sandbox.connect(web.url)
             await stage.marta.click(card, "Approve")
             assert "expired" in (await stage.told(stage.marta))[0]
-        assert (await stage.approval()).status is ApprovalStatus.PENDING
+        refused = await stage.approval()
+        assert (refused.status, refused.votes) == (ApprovalStatus.EXPIRED, ())
+        assert stage.provider.requests == 0
 
 
 async def test_c09_a_reject_after_the_deadline_is_kept_as_a_late_refusal(

@@ -37,7 +37,8 @@ LEASE = 2.0
 
 @pytest.fixture
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers of the stage have short leases."""
+    """Workers and publishers of the stage have short leases."""
+    monkeypatch.setattr("bot.publish.LEASE_SECONDS", float(LEASE))
     monkeypatch.setattr("tests.acceptance.stage.build", partial(build, lease=LEASE))
 
 
@@ -106,7 +107,9 @@ async def test_a_server_killed_in_the_middle_costs_no_click_and_no_refund(
             asked = await stage.ask()
             card = (await stage.card("38 payments")).snapshot()
             await server.kill()
-            assert "nothing was recorded" in await last_told(stage, stage.marta.click(card, "Approve"))
+            told = await last_told(stage, stage.marta.click(card, "Approve"))
+            # a connection that seemed to be open may have taken the statement
+            assert "nothing was recorded" in told or "not confirmed" in told
             await server.start()
             assert (await stage.approval()).status is ApprovalStatus.PENDING
             stage.provider.plan(*[None] * 20, Fault.HELD_ANSWER)
