@@ -92,11 +92,11 @@ class Stage:
         await self.sandbox.until(lambda: len(person.ephemerals) >= count, timeout=DEADLINE_SECONDS)
         return [person.read(message) for message in person.ephemerals]
 
-    async def said(self, asked: Message, words: str) -> None:
+    async def said(self, asked: Message, words: str, within: float = DEADLINE_SECONDS) -> None:
         """Wait until the bot has said these words in the thread."""
         thread = self.sandbox.channel(asked.channel_id).thread
         await self.sandbox.until(
-            lambda: any(words in self.marta.read(m) for m in thread(asked.ts)[1:]), timeout=DEADLINE_SECONDS
+            lambda: any(words in self.marta.read(m) for m in thread(asked.ts)[1:]), timeout=within
         )
 
     async def approval(self) -> Approval:

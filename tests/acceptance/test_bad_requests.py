@@ -23,12 +23,13 @@ RECORD = "audit_%"
 
 
 async def settled(stage: Stage) -> None:
-    """Wait until nothing is on its way: no task after an answer, no card or notice to be posted."""
+    """Wait until nothing is on its way: no task after an answer, no card, notice or line."""
     await eventually(lambda: _is_settled(stage))
 
 
 async def _is_settled(stage: Stage) -> bool:
-    left = [len(process.app.bot.tasks) for process in stage.processes]
+    bots = [process.app.bot for process in stage.processes]
+    left = [len(bot.tasks) + len(bot.publisher.lines.following._followed) for bot in bots]
     return not any([*left, await cards.count_behind(stage.db), await backlog.count_unposted(stage.db)])
 
 

@@ -45,7 +45,7 @@ README = ROOT / "README.md"
 LONGEST_TOOL = 40  # lines, of the first one
 SET_BY_OTHERS = {"ARGS", "PATH", "SHOP_PROVIDER_URL"}
 EXTERNAL = re.compile(r"https?://|mailto:")
-TARGETS = re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+TARGETS = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 
 every_document = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 import stripe
-from aiohttp import ClientTimeout
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, TraceConfig, TraceRequestEndParams
 from stripe.params import ChargeCreateParams, RefundCreateParams, RefundListParams
 
 from agent.tools.shop.minor_units import minor_units
@@ -58,17 +58,15 @@ class StripeClient:
     @asynccontextmanager
     async def opened(cls, account: StripeAccount) -> AsyncIterator[Self]:
         """Connect for one batch."""
-        http = stripe.AIOHTTPClient(timeout=ClientTimeout(total=REQUEST_SECONDS))
-        api = stripe.StripeClient(
-            account.key,
-            base_addresses={"api": account.base} if account.base else None,
-            http_client=http,
-            max_network_retries=0,  # the house tries again, and counts its tries
-        )
-        try:
+        limit = ClientTimeout(total=REQUEST_SECONDS)
+        async with _session() as session:
+            api = stripe.StripeClient(
+                account.key,
+                base_addresses={"api": account.base} if account.base else None,
+                http_client=stripe.AIOHTTPClient(timeout=limit, session=session),
+                max_network_retries=0,  # the house tries again, and counts its tries
+            )
             yield cls(api, account.provider)
-        finally:
-            await http.close_async()  # type: ignore[no-untyped-call]
 
     async def try_key(self) -> None:
         """Ask for something that costs nothing; raises Refused or Unanswered if refunds cannot be read."""
@@ -152,6 +150,24 @@ class StripeClient:
                 "refunded again"
             )
         return made
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[ClientSession]:
+    """A session that lets go of every answer: the library keeps one whose body broke off."""
+    answers: list[ClientResponse] = []
+
+    async def keep(session: ClientSession, context: object, ended: TraceRequestEndParams) -> None:
+        answers.append(ended.response)
+
+    trace = TraceConfig()
+    trace.on_request_end.append(keep)
+    async with ClientSession(trace_configs=[trace]) as session:
+        try:
+            yield session
+        finally:
+            for answer in answers:
+                answer.close()
 
 
 def _name_charge(params: RefundCreateParams | RefundListParams, wanted: Wanted) -> None:

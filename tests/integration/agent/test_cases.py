@@ -120,7 +120,8 @@ async def test_c08_an_approve_after_the_deadline_is_refused_before_any_sweep(
         clicked = await o.approve(asked)
         assert isinstance(clicked, Refused)
         assert clicked.kind == "expired"
-        assert (await o.approval(asked.id)).status is ApprovalStatus.PENDING
+        refused = await o.approval(asked.id)
+        assert (refused.status, refused.votes) == (ApprovalStatus.EXPIRED, ())
         await o.sweep()
         assert o.world.keys == []
         assert (await o.approval(asked.id)).status is ApprovalStatus.EXPIRED
