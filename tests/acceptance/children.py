@@ -7,11 +7,19 @@ import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
+import pytest
+
+from agent.scripted import Script
 from store import audit
-from tests.acceptance.stage import ROOT, Stage
+from tests.acceptance.stage import ROOT, Stage, staged
+from tests.databases import Database
 
 START_SECONDS = 40.0
+
+
+LISTENERS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
 
 
 class Child:
@@ -22,6 +30,15 @@ class Child:
         self._relaying = asyncio.create_task(self._relay(), name="a child's stderr")
         self._listening: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.url = ""
+
+    @property
+    def code(self) -> int | None:
+        """What it ended with; None while it runs."""
+        return self._process.returncode
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     async def listens(self) -> None:
         """Wait until it answers."""
@@ -42,10 +59,18 @@ class Child:
         """Let it go on."""
         self._process.send_signal(signal.SIGCONT)
 
+    def ask_to_end(self) -> None:
+        """Send SIGTERM, as a deploy does."""
+        self._process.terminate()
+
+    async def ended(self, seconds: float = START_SECONDS) -> int:
+        """Wait until it has ended, with this code; TimeoutError if it has not after so many seconds."""
+        return await asyncio.wait_for(self._process.wait(), seconds)
+
     async def stop(self) -> None:
         """Ask it to end, and wait until it has done what it had left to do."""
-        self._process.terminate()
-        await asyncio.wait_for(self._process.wait(), START_SECONDS)
+        self.ask_to_end()
+        await self.ended()
 
     async def _relay(self) -> None:
         """Pass on what it says, for whoever reads why a test failed."""
@@ -59,10 +84,14 @@ class Child:
 
 
 @asynccontextmanager
-async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[Child]:
-    """`vistobueno COMMAND` on the stage's database, Slack, model and provider; killed at the end."""
+async def child(stage: Stage, command: str, *words: str, **variables: str) -> AsyncIterator[Child]:
+    """`vistobueno COMMAND WORDS` on the stage's database, Slack, model and provider; killed at the end.
+
+    It answers if it serves, and hears of work if it works.
+    """
+    listeners = len(await stage.db.query(LISTENERS))
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "bot.cli", command),
+        *(sys.executable, "-m", "bot.cli", command, *words),
         *(("--host", "127.0.0.1") if command == "web" else ()),
         cwd=ROOT,
         env={**os.environ, **environment(stage), **variables},
@@ -70,10 +99,28 @@ async def child(stage: Stage, command: str, **variables: str) -> AsyncIterator[C
     )
     started = Child(process)
     try:
-        await (_works(stage) if command == "worker" else started.listens())
+        if command != "worker":
+            await started.listens()
+        if command != "web":
+            async with asyncio.timeout(START_SECONDS):
+                while len(await stage.db.query(LISTENERS)) <= listeners:  # noqa: ASYNC110 - nothing tells of it
+                    await asyncio.sleep(0.05)
         yield started
     finally:
         await started.kill()
+
+
+@asynccontextmanager
+async def web_apart(
+    database: Database, monkeypatch: pytest.MonkeyPatch, *scripts: Script, **staging: Any
+) -> AsyncIterator[Stage]:
+    """A stage whose web process is a child, which Slack delivers to; nobody works on it yet."""
+    async with (
+        staged(database, monkeypatch, *scripts, processes=0, **staging) as stage,
+        child(stage, "web") as web,
+    ):
+        stage.sandbox.connect(web.url)
+        yield stage
 
 
 def environment(stage: Stage) -> dict[str, str]:
@@ -93,16 +140,6 @@ def environment(stage: Stage) -> dict[str, str]:
         "PORT": "0",
         "LOG_LEVEL": "WARNING",
     }
-
-
-async def _works(stage: Stage) -> None:
-    """Wait until a worker hears of work, on a stage that has no other process with one."""
-    heard = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
-    async with asyncio.timeout(START_SECONDS):
-        while True:
-            if await stage.db.query(heard):
-                return
-            await asyncio.sleep(0.05)
 
 
 async def assert_whole(stage: Stage, said: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from agent.scripted import Script
-from agent.tools.shop.provider import RefundProvider
+from agent.tools.shop.provider import Fault, RefundProvider
 from agent.tools.shop.seed import create_shop
 from bot.app import App, build
 from bot.process import listen, serve
@@ -75,6 +75,13 @@ class Stage:
         found = await self.sandbox.until(find, timeout=DEADLINE_SECONDS)
         assert found is not None
         return found
+
+    async def approve_and_hold(self, card: Message, after: int = 0) -> None:
+        """Marta approves; a worker is then inside the tool, as the answer after so many is held back."""
+        self.provider.plan(*[None] * after, Fault.HELD_ANSWER)
+        await self.marta.click(card, "Approve")
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await self.provider.holding.wait()
 
     def is_open(self, message: Message) -> bool:
         """Whether a card can be approved."""

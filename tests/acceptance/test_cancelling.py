@@ -2,7 +2,6 @@
 
 import pytest
 
-from agent.tools.shop.provider import Fault
 from store.transitions import ApprovalStatus, RunStatus
 from tests.acceptance.scripts import NOTHING, ONLY_ASK
 from tests.acceptance.stage import Stage, eventually, staged
@@ -66,9 +65,7 @@ async def test_what_is_already_running_is_let_finish_and_recorded(
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
         asked = await stage.ask()
         card = await stage.card("38 payments")
-        stage.provider.plan(Fault.HELD_ANSWER)
-        await stage.marta.click(card, "Approve")
-        await stage.provider.holding.wait()
+        await stage.approve_and_hold(card)
         said = await answer(stage, "U0LEO", f"cancel {(await stage.approval()).id}")
         assert "what is already running is let finish" in said
         stage.provider.release()

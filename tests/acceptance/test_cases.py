@@ -204,9 +204,7 @@ async def test_c24_every_copy_loses_its_buttons_while_the_work_is_still_going_on
         await stage.sandbox.until(lambda: stage.sandbox.dm("U0ANA").messages, **WAIT)
         copies = [(stage.marta, stage.cards[0]), (stage.marta, stage.cards[1])]
         copies.append((ana, stage.sandbox.dm("U0ANA").messages[0]))
-        stage.provider.plan(Fault.HELD_ANSWER)
-        await stage.marta.click(stage.cards[0], "Approve")
-        await stage.provider.holding.wait()
+        await stage.approve_and_hold(stage.cards[0])
         await stage.sandbox.until(lambda: not any(person.buttons(copy.ts) for person, copy in copies), **WAIT)
         stage.provider.release()
         await stage.said(asked, "That is all.")

@@ -9,7 +9,6 @@ import pytest
 
 from agent.scripted import Script, call, script, step
 from agent.start import cancel_run
-from agent.tools.shop.provider import Fault
 from bot.blocks.bounded import sentence
 from bot.blocks.phrases import fill
 from bot.following import Busy, Following
@@ -217,10 +216,7 @@ async def test_a_stopped_run_says_how_a_call_ended_that_was_let_finish(
     monkeypatch.setattr(Following, "_keep", unheard)
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
         asked, card = await stage.ask(), await stage.card()
-        stage.provider.plan(*[None] * 5, Fault.HELD_ANSWER)
-        await stage.marta.click(card, "Approve")
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            await stage.provider.holding.wait()
+        await stage.approve_and_hold(card, after=5)
         [process] = stage.processes
         await cancel_run(process.app.bot.house, (await stage.run()).id, OPERATOR)
         process.app.bot.publishing.call()

@@ -3,48 +3,47 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from agent.scripted import Script, call, expect_results, say, script, step
-from agent.tools.shop.provider import Fault
+from store import audit
+from store.records import AuditEvent
 from store.transitions import ApprovalStatus, RunStatus
-from tests.acceptance.children import assert_whole, child
+from tests.acceptance.children import Child, assert_whole, child, web_apart
 from tests.acceptance.crowds import changed_policy
 from tests.acceptance.scripts import NOTHING, ask_for_refunds
-from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, staged
+from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually
 from tests.acceptance.test_sigkill import WHOLE
-from tests.acceptance.workers import events, worker
 from tests.databases import Database
 
 LEASE = 2.0
+LEASES = ("--lease", f"{LEASE:g}")
 WITHIN = LEASE + 2.0
 TAKEN_OVER = 45.0  # what a process that is gone was about to post is posted by another after 20 s
 BUSY = 2.0  # seconds that a machine which tests something else, too, may add
 
 
-async def executing(stage: Stage, after: int = 20) -> None:
-    """Let a refund be asked for and approved; the worker is then inside it, waiting for an answer."""
-    card = await stage.card("38 payments")
-    stage.provider.plan(*[None] * after, Fault.HELD_ANSWER)
-    await stage.marta.click(card, "Approve")
-    await asyncio.wait_for(stage.provider.holding.wait(), DEADLINE_SECONDS)
+def worker(stage: Stage) -> AbstractAsyncContextManager[Child]:
+    """A worker with short leases."""
+    return child(stage, "worker", *LEASES)
+
+
+async def events(stage: Stage, *kinds: str) -> list[AuditEvent]:
+    """The events of these kinds (none: of all) of the newest run, in order."""
+    found = await audit.of(stage.db, (await stage.run()).id)
+    return [each for each in found if not kinds or each.kind in kinds]
 
 
 async def test_a_call_of_a_killed_worker_is_with_another_within_its_lease_and_two_seconds(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-        worker(stage, lease=LEASE) as first,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage, worker(stage) as first:
         asked = await stage.ask()
-        await executing(stage)
-        async with worker(stage, lease=LEASE):
+        await stage.approve_and_hold(await stage.card("38 payments"), after=20)
+        async with worker(stage):
             await asyncio.sleep(LEASE)  # the dead one has renewed it meanwhile
             died = time.time()
             await first.kill()
@@ -58,16 +57,11 @@ async def test_a_call_of_a_killed_worker_is_with_another_within_its_lease_and_tw
 async def test_a_run_of_a_killed_worker_is_with_another_within_its_lease_and_two_seconds(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, NOTHING, processes=0) as stage,
-        child(stage, "web") as web,
-        worker(stage, lease=LEASE) as first,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, NOTHING) as stage, worker(stage) as first:
         stage.model.hold()
         asked = await stage.ask()
         await stage.model.asked()
-        async with worker(stage, lease=LEASE):
+        async with worker(stage):
             await asyncio.sleep(LEASE)
             died = time.time()
             await first.kill()
@@ -85,15 +79,10 @@ async def taken_over(stage: Stage) -> bool:
 async def test_a_worker_that_sleeps_through_its_effect_wakes_up_and_records_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-        worker(stage, lease=LEASE) as sleeper,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage, worker(stage) as sleeper:
         asked = await stage.ask()
-        await executing(stage)
-        async with worker(stage, lease=LEASE):
+        await stage.approve_and_hold(await stage.card("38 payments"), after=20)
+        async with worker(stage):
             sleeper.freeze()
             await stage.said(asked, "That is all.", TAKEN_OVER)
             ended = await events(stage, "call.executed")
@@ -125,7 +114,7 @@ async def slow_stage(
     """A stage whose processes have the slow tools; they wait and write in `folder`."""
     monkeypatch.setenv("SLOW_TOOLS", str(folder))
     policy = changed_policy(folder, {"[tools.refund_payments]": "[tools.block]"})
-    async with staged(database, monkeypatch, asks, processes=0, tools=SLOW, policy=policy) as stage:
+    async with web_apart(database, monkeypatch, asks, tools=SLOW, policy=policy) as stage:
         yield stage
 
 
@@ -140,10 +129,8 @@ async def test_a_worker_that_wakes_up_before_its_effect_has_none(
 ) -> None:
     async with (
         slow_stage(database, monkeypatch, tmp_path, ask_to("look_first")) as stage,
-        child(stage, "web") as web,
-        worker(stage, lease=LEASE) as sleeper,
+        worker(stage) as sleeper,
     ):
-        stage.sandbox.connect(web.url)
         asked = await stage.ask("please wait")
         card = await stage.card("look_first")
         (tmp_path / "hold").touch()
@@ -152,7 +139,7 @@ async def test_a_worker_that_wakes_up_before_its_effect_has_none(
         await eventually(lambda: there(tmp_path / f"looks-{sleeper.pid}"))
         sleeper.freeze()
         (tmp_path / "hold").unlink()
-        async with worker(stage, lease=LEASE):
+        async with worker(stage):
             await stage.said(asked, "That is all.", TAKEN_OVER)
         approval = await stage.approval()
         assert lines(tmp_path) == [approval.id]
@@ -174,7 +161,7 @@ async def test_a_tool_that_blocks_delays_no_answer_and_no_renewal(
     owner = {"DATABASE_OWNER_URL": database.owner_url}
     async with (
         slow_stage(database, monkeypatch, tmp_path, ask_to(tool, 2 * LEASE)) as stage,
-        worker(stage, lease=LEASE, command="dev", **owner) as both,
+        child(stage, "dev", *LEASES, **owner) as both,
     ):
         stage.sandbox.connect(both.url)
         asked = await stage.ask("please wait")
@@ -200,14 +187,9 @@ async def test_a_tool_that_blocks_delays_no_answer_and_no_renewal(
 async def test_a_worker_that_is_asked_to_end_finishes_its_call_and_takes_nothing_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-        worker(stage, lease=LEASE) as only,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage, worker(stage) as only:
         await stage.ask()
-        await executing(stage)
+        await stage.approve_and_hold(await stage.card("38 payments"), after=20)
         only.ask_to_end()
         await stage.ask("and once more")
         await asyncio.sleep(LEASE + 1)
@@ -222,21 +204,17 @@ async def test_a_worker_that_is_asked_to_end_finishes_its_call_and_takes_nothing
 async def test_a_call_that_does_not_end_in_ten_seconds_is_left_to_its_lease_and_repeated_with_its_key(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-    ):
-        stage.sandbox.connect(web.url)
-        async with worker(stage, lease=LEASE) as first:
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage:
+        async with worker(stage) as first:
             asked = await stage.ask()
-            await executing(stage)
+            await stage.approve_and_hold(await stage.card("38 payments"), after=20)
             told = time.monotonic()
             first.ask_to_end()
             assert await first.ended(DEADLINE_SECONDS) == 0
             assert 9.0 < time.monotonic() - told < 13.0 + BUSY
         assert (await stage.approval()).status is ApprovalStatus.EXECUTING
         assert await events(stage, "call.released") == []
-        async with worker(stage, lease=LEASE):
+        async with worker(stage):
             await stage.said(asked, "That is all.", TAKEN_OVER)
         [released] = await events(stage, "call.released")
         assert released.data["why"] == "The worker that executed it is gone."
@@ -251,12 +229,10 @@ async def test_four_workers_share_a_database_and_never_a_row(
 ) -> None:
     async with (
         slow_stage(database, monkeypatch, tmp_path, ask_to("block", 0.1)) as stage,
-        child(stage, "web") as web,
         AsyncExitStack() as stack,
     ):
-        stage.sandbox.connect(web.url)
         for _ in range(4):
-            await stack.enter_async_context(worker(stage, lease=LEASE))
+            await stack.enter_async_context(worker(stage))
         asked = [await stage.ask(f"please wait {number}") for number in range(12)]
         await stage.sandbox.until(lambda: len(stage.cards) == len(asked), timeout=DEADLINE_SECONDS)
         for card in stage.cards:

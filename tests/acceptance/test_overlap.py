@@ -9,7 +9,7 @@ from agent.tools.shop.provider import Fault
 from bot.sandbox import Message
 from store import audit, runs
 from store.transitions import RunStatus
-from tests.acceptance.children import child
+from tests.acceptance.children import child, web_apart
 from tests.acceptance.scripts import LOOK, refund
 from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, process_of, staged
 from tests.databases import Database
@@ -103,9 +103,7 @@ async def test_a_call_that_asks_nobody_waits_for_the_approved_one_and_learns_tha
     async with staged(database, monkeypatch, batch(), single()) as stage:
         asked = await stage.ask()
         card = await stage.card("38 payments")
-        stage.provider.plan(Fault.HELD_ANSWER)
-        await stage.marta.click(card, "Approve")
-        await held(stage)
+        await stage.approve_and_hold(card)
         small = await stage.ask("the small one, please")
         await eventually(lambda: allowed_and_waiting(stage))
         stage.provider.release()
@@ -121,7 +119,8 @@ async def test_an_approved_call_waits_for_the_one_that_asks_nobody_and_learns_th
         card = await stage.card("38 payments")
         stage.provider.plan(Fault.HELD_ANSWER)
         small = await stage.ask("the small one, please")
-        await held(stage)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await stage.provider.holding.wait()
         await stage.marta.click(card, "Approve")
         await stage.told(stage.marta)
         assert (await stage.approval()).status.value == "approved"
@@ -133,16 +132,10 @@ async def test_an_approved_call_waits_for_the_one_that_asks_nobody_and_learns_th
 async def test_when_the_first_one_s_worker_dies_both_come_to_their_end_all_the_same(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, batch(), processes=0) as stage,
-        child(stage, "web") as web,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, batch()) as stage:
         async with child(stage, "worker") as first:
             asked, cards = await two_cards(stage)
-            stage.provider.plan(*[None] * 20, Fault.HELD_ANSWER)
-            await stage.marta.click(cards[0], "Approve")
-            await held(stage)
+            await stage.approve_and_hold(cards[0], after=20)
             await stage.marta.click(cards[1], "Approve")
             await stage.told(stage.marta, 2)
             await first.kill()
@@ -150,12 +143,6 @@ async def test_when_the_first_one_s_worker_dies_both_come_to_their_end_all_the_s
         async with child(stage, "worker"):
             assert await answers(stage, asked) == [REFUNDED, MOVED]
         await assert_once(stage)
-
-
-async def held(stage: Stage) -> None:
-    """Wait until the provider holds an answer back."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        await stage.provider.holding.wait()
 
 
 async def allowed_and_waiting(stage: Stage) -> bool:

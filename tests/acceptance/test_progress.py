@@ -16,7 +16,7 @@ from bot.sandbox import Fault as SlackFault
 from bot.sandbox import Message
 from store import backlog
 from store.records import Actor, RunId
-from tests.acceptance.children import child
+from tests.acceptance.children import child, web_apart
 from tests.acceptance.crowds import crowd, crowd_policy
 from tests.acceptance.scripts import LAST_WORDS, LOOK, NOTHING, ONLY_ASK, ask_for_refunds, refund
 from tests.acceptance.stage import DEADLINE_SECONDS, SUPPORT, Stage, eventually, staged
@@ -230,16 +230,11 @@ async def test_a_line_that_is_deleted_is_not_posted_again(
 async def test_a_count_of_a_killed_worker_does_not_stay(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage:
         async with child(stage, "worker") as first:
             asked = await stage.ask()
             card = await stage.card("38 payments")
-            stage.provider.plan(*[None] * 20, Fault.HELD_ANSWER)
-            await stage.marta.click(card, "Approve")
+            await stage.approve_and_hold(card, after=20)
             await line(stage, asked, "20 of 38")
             await first.kill()
         shift_clock(database, "16 seconds")  # the dead worker's lease is over

@@ -2,9 +2,8 @@
 
 import pytest
 
-from agent.tools.shop.provider import Fault
 from store.transitions import ApprovalStatus
-from tests.acceptance.children import assert_whole, child
+from tests.acceptance.children import assert_whole, child, web_apart
 from tests.acceptance.scripts import ask_for_refunds
 from tests.acceptance.stage import Stage, staged
 from tests.databases import Database
@@ -42,17 +41,11 @@ async def test_a_killed_process_s_run_is_decided_and_ended_by_another(
 async def test_a_worker_killed_while_it_refunds_is_followed_by_one_that_repeats_with_the_same_keys(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage:
         async with child(stage, "worker") as first:
             asked = await stage.ask()
             card = await stage.card("38 payments")
-            stage.provider.plan(*[None] * 20, Fault.HELD_ANSWER)
-            await stage.marta.click(card, "Approve")
-            await stage.provider.holding.wait()
+            await stage.approve_and_hold(card, after=20)
             await first.kill()
         assert len(stage.provider.refunds) == 21
         shift_clock(database, "16 seconds")  # the dead worker's lease is over
@@ -67,11 +60,7 @@ async def test_a_worker_killed_while_it_refunds_is_followed_by_one_that_repeats_
 async def test_a_worker_killed_while_the_model_thinks_costs_no_answer(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        staged(database, monkeypatch, ask_for_refunds(), processes=0) as stage,
-        child(stage, "web") as web,
-    ):
-        stage.sandbox.connect(web.url)
+    async with web_apart(database, monkeypatch, ask_for_refunds()) as stage:
         stage.model.hold()
         async with child(stage, "worker") as first:
             asked = await stage.ask()
