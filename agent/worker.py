@@ -198,6 +198,8 @@ class Worker:
         claimed = await calls.claim(db, token=token, worker=self.name, lease=lease)
         if claimed is not None:
             return self._carry_call(claimed)
+        if self._stopping:  # since it looked for a call
+            return None
         run_id = await runs.claim(db, token=token, worker=self.name, lease=lease)
         return None if run_id is None else self._carry_run(run_id, token)
 

@@ -6,6 +6,7 @@ import json
 import random
 import secrets
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,10 +46,12 @@ class Soaked:
     logs: Path = Path()
 
 
-async def soak(asked: Asked) -> Soaked:
-    """Live through it."""
+async def soak(asked: Asked, logs: Path) -> Soaked:
+    """Live through it; what the processes say is written into the folder `logs`."""
     chance, began = random.Random(asked.seed), time.monotonic()
-    async with place(runs=asked.runs, webs=asked.webs, workers=asked.workers, lease=asked.lease) as here:
+    async with place(
+        logs, runs=asked.runs, webs=asked.webs, workers=asked.workers, lease=asked.lease
+    ) as here:
         people = People(here, random.Random(chance.random()))
         chaos = Chaos(here, random.Random(chance.random()), asked.pause)
         deciding = asyncio.create_task(people.decide(), name="deciding")
@@ -60,7 +63,7 @@ async def soak(asked: Asked) -> Soaked:
             for task in (deciding, showing):
                 task.cancel()
             await asyncio.gather(deciding, showing, return_exceptions=True)
-        soaked = Soaked(asked, time.monotonic() - began, dict(chaos.done), logs=here.folder)
+        soaked = Soaked(asked, time.monotonic() - began, dict(chaos.done), logs=logs)
         soaked.verdict = await judge(here, people)
         soaked.starts = {kept.name: kept.starts for kept in here.kept}
         soaked.left = sum(kept.left for kept in here.kept)
@@ -135,7 +138,8 @@ def main() -> int:
     seed = secrets.randbelow(2**32) if given.seed is None else given.seed
     print(f"seed {seed}", file=sys.stderr, flush=True)
     try:
-        soaked = asyncio.run(soak(Asked(given.minutes, given.runs, seed, lease=given.lease)))
+        logs = Path(tempfile.mkdtemp(prefix="vistobueno-soak-"))
+        soaked = asyncio.run(soak(Asked(given.minutes, given.runs, seed, lease=given.lease), logs))
     except KeyboardInterrupt:
         print("\nThe soak was broken off.", file=sys.stderr)
         return 130

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import socket
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -54,9 +53,8 @@ class Place:
 
 
 @asynccontextmanager
-async def place(*, runs: int, webs: int, workers: int, lease: float) -> AsyncIterator[Place]:
-    """All of it running; the processes' logs stay in `folder`, which is not removed."""
-    folder = Path(tempfile.mkdtemp(prefix="vistobueno-soak-"))
+async def place(folder: Path, *, runs: int, webs: int, workers: int, lease: float) -> AsyncIterator[Place]:
+    """All of it running; the processes' logs stay in `folder`."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(own_server(max_connections="200"))
         await migrate(server.owner_url)

@@ -14,6 +14,8 @@ from agent.scripted import call, say, script, step
 from agent.tool import Context
 from agent.usercode import Health, UserCode
 from agent.worker import Worker
+from store import calls
+from store.records import ClaimedCall
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import NoPublisher, Office, office, until
@@ -158,11 +160,39 @@ async def test_a_worker_that_stops_lets_what_runs_come_to_its_end_and_claims_not
 
         await until(executing, "the tool is called")
         stop.set()
+
+        async def looks_no_more() -> bool:
+            return all(task.get_name() != "claim" for task in asyncio.all_tasks())
+
+        await until(looks_no_more, "it claims nothing more")
         await o.start("Another.", key="ev2", thread="2.2")
         go_on.set()
         async with asyncio.timeout(20):
             await running
         assert (await o.approval(asked.id)).status is ApprovalStatus.EXECUTED
+        assert o.execute("SELECT count(*) FROM runs WHERE status = 'queued'") == [(1,)]
+        o.model.scripted.used.update({(0, 0), (0, 1)})
+
+
+async def test_a_worker_that_is_stopped_between_two_looks_for_work_takes_none(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        worker, stop, look = o.another_worker(), asyncio.Event(), calls.claim
+
+        async def stopping() -> bool:
+            return worker._stopping
+
+        async def stopped(db: Any, **claim: Any) -> ClaimedCall | None:
+            found = await look(db, **claim)
+            await o.start("Another.", key="ev2", thread="2.2")
+            stop.set()
+            await until(stopping, "it knows that it is to stop")
+            return found
+
+        monkeypatch.setattr(calls, "claim", stopped)
+        async with asyncio.timeout(20):
+            await worker.run(stop)
         assert o.execute("SELECT count(*) FROM runs WHERE status = 'queued'") == [(1,)]
         o.model.scripted.used.update({(0, 0), (0, 1)})
 
