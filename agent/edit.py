@@ -62,9 +62,10 @@ async def draft_edit(
     run = await runs.read(house.db, approval.run_id)
     assert run is not None
     replaced = await approvals.read(house.db, approval.replaces) if approval.replaces else None
-    items = replaced.shown.items if replaced else None
     try:
-        weighed = await weigh(house, house.tools[approval.tool], dict(input), run, replaced=items)
+        weighed = await weigh(
+            house, house.tools[approval.tool], dict(input), run, to_replace=lambda _: replaced
+        )
     except InvalidInput as error:
         return CannotPreview("; ".join(f"{path}: {message}" for path, message in error.fields))
     except CannotMeasure as error:

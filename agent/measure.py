@@ -1,6 +1,6 @@
 """Measures a call: its input validated, its facts, verdict, preview and precondition made by user code."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from agent.schema import InvalidInput, input_json, lost_fields, validate
 from agent.tool import Context, Tool, ToolError
 from agent.usercode import KeyStillRunning, UserCodeTimeout
 from agent.verdict import Verdict
-from store.records import Actor, Measured, Run
+from store.records import Actor, Approval, Measured, Run
 
 VALIDATION_SECONDS = 2.0  # it happens in the ack of a form, too
 
@@ -35,12 +35,13 @@ class CannotMeasure(Exception):
 
 @dataclass(frozen=True)
 class Weighed:
-    """A measured call and its verdict, with the words of the rule that gave it."""
+    """A measured call and its verdict, with the words of the rule that gave it, and what it would replace."""
 
     verdict: Verdict
     why: str | None
     measured: Measured
     input: BaseModel
+    replaces: Approval | None = None
 
 
 def context(
@@ -89,18 +90,22 @@ def _validated(tool: Tool, raw: object, to_keep: bool) -> tuple[BaseModel, dict[
     return input, kept
 
 
+def _nothing(items: Collection[str]) -> None:
+    """What a call replaces that is no successor of another."""
+
+
 async def weigh(
     house: House,
     tool: Tool,
     raw: object,
     run: Run,
     *,
-    replaced: Iterable[str] | None = None,
+    to_replace: Callable[[Collection[str]], Approval | None] = _nothing,
     again: bool = False,
 ) -> Weighed:
     """Measure a call and judge it by what was measured.
 
-    `replaced` are the items of the approval that this one would replace. `again`: only what is compared with
+    `to_replace` finds the approval that one of these items would replace. `again`: only what is compared with
     what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields), or CannotMeasure
     (a sentence).
     """
@@ -115,8 +120,10 @@ async def weigh(
         precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
     if tool.preview is not None and not (again or forbidden):
         preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
+    replaces = to_replace(facts.items)
+    replaced = replaces.shown.items if replaces else None
     frozen = await _frozen(house, tool, input, facts, preview, precondition, replaced)
-    return Weighed(verdict, why, frozen, input)
+    return Weighed(verdict, why, frozen, input, replaces)
 
 
 async def _facts(house: House, tool: Tool, input: BaseModel, ctx: Context) -> Facts:

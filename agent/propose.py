@@ -1,7 +1,8 @@
 """Turns a turn's calls into verdicts, and those that ask into approvals: one statement, then the run ends."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from agent import results
@@ -29,6 +30,11 @@ class Proposal:
     outcomes: list[Outcome] = field(default_factory=list)
     approvals: list[NewApproval] = field(default_factory=list)
     events: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def replaced(self) -> set[str]:
+        """The ids of the approvals that those asked for replace."""
+        return {approval.replaces for approval in self.approvals if approval.replaces}
 
     def add(self, call: Call, status: Status, result: Result | None = None, **values: Any) -> None:
         """A verdict and its event."""
@@ -106,7 +112,6 @@ class Judged:
     call: Call
     tool: Tool
     weighed: Weighed
-    replaces: Approval | None
 
     @property
     def asks(self) -> bool:
@@ -114,28 +119,43 @@ class Judged:
         return self.weighed.verdict is Verdict.ASK
 
 
-async def judge_call(house: House, claimed: ClaimedRun, call: Call) -> Judged | Refused:
-    """What becomes of a proposed call, before anything is done about it."""
+async def judge_call(
+    house: House, claimed: ClaimedRun, call: Call, replaced: Collection[str] = ()
+) -> Judged | Refused:
+    """What becomes of a proposed call, before anything is done about it.
+
+    `replaced` are the ids of the approvals that calls before it in the turn replace.
+    """
     tool = house.tools.get(call.tool)
     if tool is None:
         return Refused(Status.INVALID, results.no_such_tool(call.tool, house.tools))
     veto = veto_of(house, tool, claimed.vetoes)
     if veto is not None:
         return Refused(Status.VETOED, results.vetoed(tool.name, veto, followup=tool.followup))
-    replaces = None
+    superseded: list[Approval] = []
     if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
-        replaces = await approvals.to_replace(house.db, claimed.run.id, tool.name)
+        found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
+        superseded = [approval for approval in found if approval.id not in replaced]
     try:
-        weighed = await weigh(
-            house, tool, call.input, claimed.run, replaced=replaces.shown.items if replaces else None
-        )
+        weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:
         return Refused(Status.INVALID, results.invalid(tool.name, error.fields))
     except CannotMeasure as error:
         return Refused(Status.FAILED, results.unprepared(tool.name, error.message))
     if weighed.verdict is Verdict.FORBID:
         return Refused(Status.FORBIDDEN, results.forbidden(tool.name, weighed.why))
-    return Judged(call, tool, weighed, replaces)
+    return Judged(call, tool, weighed)
+
+
+def _likest(superseded: Sequence[Approval], items: Collection[str]) -> Approval | None:
+    """The one that shares most with a call of these items: what the model asks anew; None: it is another."""
+
+    def shared(approval: Approval) -> float:
+        old, new = set(approval.shown.items), set(items)
+        return len(old & new) / len(old | new) if old | new else 1.0
+
+    found = max(superseded, key=shared, default=None)
+    return found if found is not None and shared(found) else None
 
 
 def veto_of(house: House, tool: Tool, vetoes: Sequence[Veto]) -> Veto | None:
@@ -163,7 +183,7 @@ def allow(proposal: Proposal, judged: Judged) -> None:
 
 def ask(house: House, claimed: ClaimedRun, proposal: Proposal, judged: Judged) -> None:
     """People are asked: an approval with everything they will see."""
-    replaces = judged.replaces
+    replaces = judged.weighed.replaces
     proposal.ask(
         judged.call,
         NewApproval(

@@ -59,7 +59,7 @@ async def work_on_turn(house: House, leases: Leases, thread: Thread) -> Outcome 
         if call.status is CallStatus.EXECUTING:  # its worker is gone, or another one is at it
             return await _come_back(house, thread, f"{call.tool} is still executing")
         if call.status is CallStatus.PROPOSED:
-            judged = await judge_call(house, thread.claimed, call)
+            judged = await judge_call(house, thread.claimed, call, proposal.replaced)
             if isinstance(judged, Refused):
                 proposal.add(call, judged.status, judged.result)
                 continue
@@ -91,7 +91,7 @@ async def _measure_rest(
     for call in rest:
         if call.status is not CallStatus.PROPOSED:
             continue
-        judged = await judge_call(house, thread.claimed, call)
+        judged = await judge_call(house, thread.claimed, call, proposal.replaced)
         if isinstance(judged, Refused):
             proposal.add(call, judged.status, judged.result)
         elif judged.asks:

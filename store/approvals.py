@@ -168,16 +168,14 @@ async def earlier_refusal(db: Database, approval: Approval) -> Veto | None:
     return None if row is None else rows.veto(row)
 
 
-async def to_replace(db: Database, run_id: str, tool: str) -> Approval | None:
-    """The run's newest approval of this tool, if it was superseded and nothing replaced it yet."""
-    row = await db.one(
-        f"{_SELECT} WHERE a.run_id = %s AND a.tool = %s ORDER BY a.created_at DESC, c.position DESC LIMIT 1",
+async def replaceable(db: Database, run_id: str, tool: str) -> list[Approval]:
+    """The run's superseded approvals of this tool that nothing replaces yet, those of the last turn first."""
+    found = await db.query(
+        f"""{_SELECT} WHERE a.run_id = %s AND a.tool = %s AND a.status = 'superseded'
+  AND NOT EXISTS (SELECT FROM approvals b WHERE b.replaces = a.id) ORDER BY c.turn DESC, c.position""",
         [run_id, tool],
     )
-    found = None if row is None else rows.approval(row)
-    if found is None or found.status is not ApprovalStatus.SUPERSEDED or found.replaced_by:
-        return None
-    return found
+    return [rows.approval(row) for row in found]
 
 
 # --- decisions ---

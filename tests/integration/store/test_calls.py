@@ -305,8 +305,7 @@ async def test_a_call_whose_world_moved_is_superseded_before_any_attempt(db: Dat
     claimed = await a_claimed_call(db)
     assert await calls.supersede(db, claimed, **ending()) is not None
     assert await statuses(db, claimed) == ("superseded", "superseded")
-    found = await approvals.to_replace(db, claimed.run.id, "pay")
-    assert found is not None
+    [found] = await approvals.replaceable(db, claimed.run.id, "pay")
     assert found.id == approval_id(claimed)
 
 

@@ -1,0 +1,113 @@
+"""What the model asks anew after the world moved replaces what it asked before: each its own."""
+
+from pathlib import Path
+
+from agent.scripted import Call, Script, call, say, script, step
+from store.records import Approval
+from store.transitions import ApprovalStatus
+from tests.databases import Database
+from tests.integration.agent.office import Office, office
+
+END = step(say("That is all."), optional=True)
+
+
+def pay(*bills: str) -> Call:
+    """A call that pays these bills."""
+    return call("pay", {"bills": list(bills)})
+
+
+async def both_moved(o: Office) -> list[Approval]:
+    """Let two be asked in one turn, approved and found moved; returns those two."""
+    await o.start()
+    await o.work()
+    first = await o.all_asked()
+    o.world.due += 1
+    for approval in first:
+        await o.approve(approval)
+        await o.work()
+    return first
+
+
+def link(approval: Approval) -> tuple[str | None, dict[str, int] | None]:
+    """What it replaces, and by how much it differs from that."""
+    return approval.replaces, approval.shown.preview["change"]
+
+
+async def test_two_calls_of_a_turn_are_replaced_each_by_its_own_in_whatever_order(
+    database: Database, tmp_path: Path
+) -> None:
+    asks = script(
+        step(pay("b1", "b2"), pay("b8", "b9")), step(pay("b7", "b8", "b9"), pay("b1", "b2", "b3")), END
+    )
+    async with office(database, tmp_path, asks) as o:
+        small, large = await both_moved(o)
+        assert [link(approval) for approval in await o.all_asked()] == [
+            (large.id, {"added": 1, "left_out": 0}),
+            (small.id, {"added": 1, "left_out": 0}),
+        ]
+        for approval in (small, large):
+            assert (await o.approval(approval.id)).replaced_by is not None
+
+
+async def test_of_two_new_calls_for_one_old_one_only_the_first_replaces_it(
+    database: Database, tmp_path: Path
+) -> None:
+    asks = script(step(pay("b1", "b2")), step(pay("b1"), pay("b2")), END)
+    async with office(database, tmp_path, asks) as o:
+        [old] = await both_moved(o)
+        assert [link(approval) for approval in await o.all_asked()] == [
+            (old.id, {"added": 0, "left_out": 1}),
+            (None, None),
+        ]
+
+
+async def test_a_call_beside_it_that_ran_takes_no_link(database: Database, tmp_path: Path) -> None:
+    asks = script(step(pay("b1", "b2"), pay("b9")), step(pay("b1", "b2")), END)
+    async with office(database, tmp_path, asks) as o:
+        await o.start()
+        await o.work()
+        moved, ran = await o.all_asked()
+        await o.approve(ran)
+        await o.work()
+        o.world.due += 1
+        await o.approve(moved)
+        await o.work()
+        assert (await o.approval(ran.id)).status is ApprovalStatus.EXECUTED
+        assert link(await o.asked()) == (moved.id, {"added": 0, "left_out": 0})
+
+
+async def test_a_call_of_other_items_takes_no_link_and_leaves_it_to_a_later_one(
+    database: Database, tmp_path: Path
+) -> None:
+    asks = script(step(pay("b1", "b2")), step(pay("b9")), step(pay("b1", "b2", "b3")), END)
+    async with office(database, tmp_path, asks) as o:
+        [old] = await both_moved(o)
+        other = await o.asked()
+        assert link(other) == (None, None)
+        await o.approve(other)
+        await o.work()
+        assert link(await o.asked()) == (old.id, {"added": 1, "left_out": 0})
+
+
+def in_vain(times: int) -> Script:
+    """The same again and again, beside another call each time."""
+    return script(*(step(pay("b1", "b2"), pay(f"c{number}")) for number in range(times + 1)), END)
+
+
+async def test_the_requester_hears_of_three_in_a_row_also_when_each_turn_had_another_call(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, in_vain(3)) as o:
+        await o.start()
+        await o.work()
+        counted = []
+        for _ in range(3):
+            again, beside = await o.all_asked()
+            counted.append(again.supersessions)
+            await o.approve(beside)
+            await o.work()
+            o.world.due += 1
+            await o.approve(again)
+            await o.work()
+        told = o.execute("SELECT data->>'approval_id' FROM notices WHERE kind = 'superseded_thrice'")
+        assert (counted, told) == ([0, 1, 2], [(again.id,)])
