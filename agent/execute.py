@@ -1,7 +1,7 @@
 """Executes a claimed call: validate again, check the world again, attempt once, record what happened."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import structlog
@@ -132,10 +132,12 @@ class Execution:
             log.warning("a lease was over before its tool began", tool=tool.name, call=self.call.id)
             return None
         except ToolError as error:
-            if self.attempts > 1 and not error.done and not self._is_read_only():
-                # it speaks of this attempt; an earlier one may have gone through
-                return await self.broke_off(tool, error.message)
-            return await self.failed(error.message, error.done)
+            done, message = self._of_the_call(error.done, error.message)
+            if not done and (error.done or self.attempts > 1):
+                # it did something else than its items; or an earlier attempt, of which it does not speak, may
+                # have gone through
+                return await self.broke_off(tool, message)
+            return await self.failed(message, done)
         except UserCodeTimeout as error:
             if not error.started and self.attempts == 1:
                 return await self.failed(f"{error}, so nothing happened.", ())
@@ -171,7 +173,6 @@ class Execution:
 
     async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
         """The tool knows that it failed, and what it did before."""
-        done, message = self._of_the_call(done, message)
         result = results.failed(
             self.call.tool, message, approved_by=self._approvers(), items=self.shown.items, done=done
         )
@@ -180,7 +181,7 @@ class Execution:
             self.house.db, self.claimed, **self._ending(result, outcome, done_items=done)
         )
 
-    def _of_the_call(self, done: Sequence[str], message: str) -> tuple[tuple[str, ...], str]:
+    def _of_the_call(self, done: Iterable[object], message: str) -> tuple[tuple[str, ...], str]:
         """The call's own items of those that a tool names, each once; the message names any other."""
         named, items = dict.fromkeys(map(str, done)), set(self.shown.items)
         others = [name for name in named if items and name not in items]

@@ -25,7 +25,7 @@ def judge(tool: Tool, input: Any, facts: Facts) -> tuple[Verdict, str | None]:
 def _hear(tool: Tool, rule: Rule, input: Any, facts: Facts) -> tuple[Verdict, str | None] | None:
     try:
         verdict = rule.opinion(input, facts)
-    except Exception as error:  # user code may raise anything, and whatever it is, a person is asked
+    except BaseException as error:  # user code may raise anything, and whatever it is, a person is asked
         return Verdict.ASK, f"a rule of {tool.name} could not be applied ({error_text(error)})"
     if verdict is None:
         return None

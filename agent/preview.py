@@ -20,6 +20,7 @@ TITLE_LIMIT = 150  # a header block: https://docs.slack.dev/reference/block-kit/
 LINE_LIMIT = 300
 IMPACT_LIMIT = 2800  # all lines fit one section of 3,000 characters
 MOST_LINES = 20
+LONGEST_ITEM = 500  # characters: with its effect it is a key of an index, whose entries have 2,704 bytes
 MOST_COLUMNS = 8
 COLUMN_LIMIT = 40
 CELL_LIMIT = 80
@@ -68,6 +69,10 @@ def freeze(
     for item in facts.items:
         if not is_storable(item):
             raise ValueError(f"the item {item!r} holds a character that cannot be stored")
+        if len(item) > LONGEST_ITEM:
+            raise ValueError(
+                f"the item {item[:40]!r}… has {len(item)} characters; an id may have {LONGEST_ITEM} at most"
+            )
     kept_input = input_json(input)
     kept_facts = {**facts.to_json(), "more": all_visible(facts.to_json()["more"])}
     kept_precondition = all_visible(plain(dict(precondition)))

@@ -10,7 +10,7 @@ from agent.expiry import expire_one
 from agent.house import House
 from agent.settle import remind
 from store import approvals, calls, clicks, runs
-from store.errors import StoreError
+from store.errors import StatementRefused, StoreError
 from store.records import Approval, Call, ClaimedCall
 
 log = structlog.get_logger(__name__)
@@ -21,7 +21,8 @@ GONE = "The worker that executed it is gone."
 async def sweep(house: House) -> int:
     """One round of everything; returns how many rows were moved.
 
-    What fails in one row or step is logged and hides no other; StoreError ends the round.
+    What fails in one row or step is logged and hides no other; StoreError, if the database cannot be asked,
+    ends the round.
     """
     await clicks.forget(house.db)
     steps = (
@@ -38,9 +39,12 @@ async def sweep(house: House) -> int:
 
 
 async def _apart(move: Awaitable[int], **subject: str) -> int:
-    """How many rows it moved; none if it fails, unless it is the database that does."""
+    """How many rows it moved; none if it fails, unless the database cannot be asked at all."""
     try:
         return await move
+    except StatementRefused as error:
+        log.warning("the database refused a step of the sweep", error=str(error), **subject)
+        return 0
     except StoreError:
         raise
     except Exception:

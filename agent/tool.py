@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel
+from pydantic import BaseModel, PydanticUserError, RootModel
 from structlog.typing import FilteringBoundLogger
 
 from agent.canonical import digest
 from agent.facts import Facts
+from agent.legible import is_storable
 from agent.money import Money
 from agent.progress import Count
 from agent.sample import Preview, pick_rows
@@ -40,7 +41,12 @@ __all__ = [
 
 # fields that the model fills for the house and the tool never sees
 RESERVED_FIELDS = frozenset({"rationale", "confidence"})
+LONGEST_EFFECT = 100
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_KEY = re.compile(
+    r"[a-zA-Z0-9_.-]{1,64}"
+)  # of a field: https://github.com/anthropics/claude-code/issues/79418
+_CHOICES = {"oneOf", "allOf", "anyOf"}  # not at the top of a schema
 _TIMEOUT = re.compile(r"([1-9][0-9]{0,6})(ms|s|m)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 LONGEST_TIMEOUT = 3600.0
@@ -71,8 +77,11 @@ class Risk(StrEnum):
 class ToolError(Exception):
     """The call failed and its tool knows what happened: nothing, or only the items in `done`."""
 
+    message = "The tool failed and did not say why."  # also of a subclass that does not call this one
+    done: tuple[str, ...] = ()
+
     def __init__(self, message: str, done: Iterable[str] = ()) -> None:
-        self.message = message.strip() or "The tool failed and did not say why."
+        self.message = message.strip() or self.message
         self.done = tuple(done)
         super().__init__(self.message)
 
@@ -166,6 +175,7 @@ class Tool:
         object.__setattr__(self, "effect", self.effect or self.name)
         object.__setattr__(self, "personal", frozenset(self.personal))
         object.__setattr__(self, "reasons", tuple(self.reasons))
+        _check_effect(self)
         _check_input(self)
         _check_functions(self)
         _check_check(self)
@@ -181,7 +191,7 @@ class Tool:
     @cached_property
     def input_schema(self) -> Mapping[str, Any]:
         """The input's JSON schema; made once, because making it takes longer than a statement."""
-        return self.input.model_json_schema()
+        return object_schema(self.input)
 
     @cached_property
     def schema_hash(self) -> str:
@@ -213,6 +223,12 @@ def _check_name(name: str) -> None:
         )
 
 
+def _check_effect(tool: Tool) -> None:
+    effect = tool.effect
+    if not (isinstance(effect, str) and is_storable(effect) and len(effect) <= LONGEST_EFFECT):
+        raise ValueError(f"{tool.name}: effect must be a name of at most {LONGEST_EFFECT} characters")
+
+
 def _check_input(tool: Tool) -> None:
     if not (isinstance(tool.input, type) and issubclass(tool.input, BaseModel)):
         raise TypeError(f"{tool.name}: input must be a pydantic BaseModel class, not {tool.input!r}")
@@ -223,6 +239,37 @@ def _check_input(tool: Tool) -> None:
             raise ValueError(
                 f"{tool.name}: the field {name!r} is reserved for the house; choose another name"
             )
+    _check_schema(tool)
+
+
+def _check_schema(tool: Tool) -> None:
+    """Whether the model's provider takes it: what it refuses of one tool spoils every request of all."""
+    named = f"{tool.name}: {tool.input.__name__}"
+    try:
+        taken, _ = tool.input_schema, object_schema(tool.input, mode="serialization")
+    except PydanticUserError as error:  # a type without a JSON schema, or one that is not defined
+        why = error.message.partition("\n")[0].rstrip(".")
+        raise TypeError(f"{named} cannot be described to the model ({why}); use types of JSON") from error
+    if issubclass(tool.input, RootModel) or taken.get("type") != "object" or _CHOICES & taken.keys():
+        raise TypeError(f"{named} must have named fields; put its value into a field of its own")
+    for key in taken.get("properties", {}):
+        if not _KEY.fullmatch(key):
+            raise ValueError(
+                f"{named} has a field {key!r}, which the model cannot fill: choose a name of 1 to 64 letters "
+                "from a to z, digits, _, . or -"
+            )
+
+
+def object_schema(
+    model: type[BaseModel], mode: Literal["validation", "serialization"] = "validation"
+) -> dict[str, Any]:
+    """The JSON schema of a model with its own fields at the top, also where the model contains itself.
+
+    Raises PydanticUserError for a field that has none.
+    """
+    schema = model.model_json_schema(mode=mode)
+    itself = schema.pop("$ref", None)
+    return schema if itself is None else {**schema, **schema["$defs"][itself.rpartition("/")[2]]}
 
 
 def _check_functions(tool: Tool) -> None:

@@ -19,7 +19,7 @@ from agent.loop import advance, record_end, record_fault
 from agent.sweep import sweep
 from agent.turn import Lost
 from store import calls, runs
-from store.errors import DatabaseUnavailable, NotMigrated, StoreError, Unconfirmed
+from store.errors import DatabaseUnavailable, NotMigrated, StatementRefused, StoreError, Unconfirmed
 from store.records import ClaimedCall, ClaimedRun, RunId
 
 log = structlog.get_logger(__name__)
@@ -195,7 +195,11 @@ class Worker:
     async def _claim_one(self) -> Awaitable[None] | None:
         token = self.leases.new_token()
         db, lease = self.house.db, self.leases.seconds
-        claimed = await calls.claim(db, token=token, worker=self.name, lease=lease)
+        try:
+            claimed = await calls.claim(db, token=token, worker=self.name, lease=lease)
+        except StatementRefused as error:  # runs must not wait behind a call that cannot be claimed
+            log.warning("no call could be claimed", error=str(error))
+            claimed = None
         if claimed is not None:
             return self._carry_call(claimed)
         if self._stopping:  # since it looked for a call

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from agent.tool import object_schema
 from bot.blocks.limits import OPTIONS
 
 Schema = Mapping[str, Any]
@@ -55,7 +56,7 @@ class Field:
 
 def fields_of(model: type[BaseModel]) -> tuple[Field, ...]:
     """The fields of a model in its order; a nested model is a GROUP with fields of its own."""
-    taken, given = model.model_json_schema(), model.model_json_schema(mode="serialization")
+    taken, given = object_schema(model), object_schema(model, mode="serialization")
     return tuple(_fields(_Pair(taken, given, taken, given), (), nested=False))
 
 

@@ -12,7 +12,7 @@ from bot.slack import UNREACHABLE, Slack, error_code
 from bot.socket_mode import SocketMode
 from store.ddl import APP_ROLE
 from store.engine import Database
-from store.errors import DatabaseUnavailable, NotMigrated, ServerTooOld, StoreError
+from store.errors import DatabaseUnavailable, NotMigrated, StoreError, UnfitServer
 
 TOKEN_SECONDS = 30.0  # how long a good answer of auth.test counts
 
@@ -57,7 +57,7 @@ class Health:
     async def _database(self) -> tuple[Check, Check]:
         try:
             await self._db.check()
-        except (NotMigrated, ServerTooOld) as error:
+        except (NotMigrated, UnfitServer) as error:
             return GOOD, Check(False, str(error))
         except DatabaseUnavailable as error:
             return Check(False, str(error)), Check(False, "the database cannot be asked")

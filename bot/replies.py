@@ -18,10 +18,10 @@ from bot.texts import Texts
 from store.errors import (
     DatabaseUnavailable,
     NotMigrated,
-    ServerTooOld,
     StatementRefused,
     StoreError,
     Unconfirmed,
+    UnfitServer,
 )
 from store.records import Actor, Approval
 from store.transitions import ApprovalStatus
@@ -237,7 +237,7 @@ def store_error(error: StoreError, texts: Texts) -> Message:
     match error:
         case Unconfirmed():
             return sentence(fill(texts.reply.not_confirmed))
-        case NotMigrated() | ServerTooOld():
+        case NotMigrated() | UnfitServer():
             return sentence(fill(texts.reply.not_migrated))
         case DatabaseUnavailable() | StatementRefused():
             return sentence(fill(texts.reply.not_recorded))

@@ -117,11 +117,19 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def _start(folder: Path, fast: bool) -> Embedded:
+    _forget_other_servers()
     with _explained(folder):
         return _start_locked(folder, fast)
 
 
+def _forget_other_servers() -> None:
+    """Take out of the environment what libpq would use of another server, like PGSERVICE."""
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        del os.environ[name]
+
+
 def _join(folder: Path) -> Embedded | None:
+    _forget_other_servers()
     with _explained(folder), FileLock(folder / "start.lock"):
         server = Cluster(folder / "cluster", programs=Path(), account=None).found()
         if server is None or server.socket_folder is None or not _answers(server.socket_folder):

@@ -20,6 +20,7 @@ from store.errors import (
     DatabaseUnavailable,
     NoRight,
     StoreError,
+    refuse_encoding,
     refuse_old_server,
     refused,
     translated,
@@ -27,15 +28,10 @@ from store.errors import (
 )
 from store.migrate import HEAD, upgrade, wrong_version
 from store.pool import Connection, Pool
+from store.session import ENCODING, SESSION
 
 CHANNEL = "vistobueno_work"
 
-# What a role or a database may have set otherwise. Dates: psycopg reads no other style. Isolation: who waited
-# for a row must see what became of it. Plans: each connection keeps those of its statements, and one made
-# while the tables were small would read them whole, to search or to hash them, until somebody analyses them;
-# there is an index for everything that is not read whole anyway. Compiling pays for none of our statements.
-SESSION = """SET datestyle = 'ISO'; SET default_transaction_isolation = 'read committed';
-SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"""
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
 
@@ -110,6 +106,7 @@ class Database:
                     connect_timeout=max(2, int(wait)),
                     application_name="vistobueno",
                     row_factory=dict_row,
+                    client_encoding=ENCODING,
                 )
                 async with _closed_on_error(connection):
                     await connection.execute(settings)
@@ -185,15 +182,20 @@ class Database:
     async def check(self) -> None:
         """Raise what keeps this version from working here.
 
-        DatabaseUnavailable, ServerTooOld, NotMigrated, or NoRight.
+        DatabaseUnavailable, UnfitServer, NotMigrated, or NoRight.
         """
         row = await self.one("SELECT current_setting('server_version_num')::int / 10000 AS major")
         assert row is not None
         refuse_old_server(int(row["major"]))
-        found = await self.one("SELECT to_regclass('alembic_version') IS NOT NULL AS there")
+        row = await self.one(
+            "SELECT current_setting('server_encoding') AS encoding,"
+            " to_regclass('alembic_version') IS NOT NULL AS there"
+        )
+        assert row is not None
+        refuse_encoding(row["encoding"])
         versions = (
             [r["version_num"] for r in await self.query("SELECT version_num FROM alembic_version")]
-            if found and found["there"]
+            if row["there"]
             else []
         )
         if versions != [HEAD]:
@@ -263,7 +265,7 @@ class Listener:
 async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     """Bring the database of `owner_url` to this version's tables; safe to run in many processes at once.
 
-    `named_by` is the variable that the URL came from. Raises DatabaseUnavailable, ServerTooOld, NotMigrated
+    `named_by` is the variable that the URL came from. Raises DatabaseUnavailable, UnfitServer, NotMigrated
     (it is of a newer version) or StatementRefused.
     """
     try:

@@ -8,7 +8,7 @@ StoreError
 │   └── ItemsHeld         another call holds one of the items
 ├── Unconfirmed           sent and not answered: nobody knows whether it is recorded
 ├── NotMigrated           the tables are not those of this version
-└── ServerTooOld          PostgreSQL before 14
+└── UnfitServer           PostgreSQL before 14, or a database that does not hold all characters
 """
 
 import re
@@ -17,6 +17,8 @@ from contextlib import contextmanager
 
 import psycopg
 from psycopg import errors as pg
+
+from store.session import ENCODING
 
 
 class StoreError(Exception):
@@ -55,8 +57,8 @@ class NotMigrated(StoreError):
     """The tables are not those of this version."""
 
 
-class ServerTooOld(StoreError):
-    """PostgreSQL before 14."""
+class UnfitServer(StoreError):
+    """PostgreSQL before 14, or a database that does not hold all characters."""
 
 
 ANOTHER_USER = "connect as vistobueno_app, as a user that may take that role, or as the owner of the tables."
@@ -103,8 +105,17 @@ OLDEST_SERVER = 14
 
 
 def refuse_old_server(major: int) -> None:
-    """Raise ServerTooOld for a PostgreSQL that this version does not support."""
+    """Raise UnfitServer for a PostgreSQL that this version does not support."""
     if major < OLDEST_SERVER:
-        raise ServerTooOld(
+        raise UnfitServer(
             f"The server is PostgreSQL {major}, and vistobueno needs {OLDEST_SERVER} or newer: upgrade it."
+        )
+
+
+def refuse_encoding(encoding: str) -> None:
+    """Raise UnfitServer for a database that does not hold all characters."""
+    if encoding != ENCODING:
+        raise UnfitServer(
+            f"The database's encoding is {encoding}, and vistobueno needs {ENCODING}: create another with "
+            f"`createdb --encoding {ENCODING} --template template0 NAME`."
         )

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
 from store.embedded import default_folder
-from store.errors import NotMigrated, refuse_old_server
+from store.errors import NotMigrated, refuse_encoding, refuse_old_server
+from store.session import ENCODING, PLACE
 
 if TYPE_CHECKING:  # loaded when there is something to migrate: it takes as long as starting a server
     from alembic.config import Config
@@ -51,10 +52,13 @@ def wrong_version(found: str | None) -> NotMigrated:
 
 def upgrade(url: URL) -> None:
     """Migrate to the newest version; raises NotMigrated for a database that is past it, or too old."""
-    engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args={"connect_timeout": 10})
+    how = {"connect_timeout": 10, "client_encoding": ENCODING}
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args=how)
     with _ALEMBIC, engine.connect() as connection, engine.connect() as holder:
         major = connection.execute(sa.text("SELECT current_setting('server_version_num')::int / 10000"))
         refuse_old_server(int(major.scalar_one()))
+        refuse_encoding(connection.execute(sa.text("SHOW server_encoding")).scalar_one())
+        connection.execute(sa.text(PLACE))
         connection.commit()
         # held until its connection is closed, whatever became of the migration's
         holder.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})

@@ -241,7 +241,7 @@ approvals = sa.Table(
         "attempted_is_not_forgotten",
     ),
     sa.CheckConstraint(f"attempted OR NOT {_status_in('approval', t.ATTEMPTED_APPROVALS)}", "attempted"),
-    sa.CheckConstraint("expires_at <= created_at + interval '7 days'", "seven_days"),
+    sa.CheckConstraint("expires_at <= created_at + interval '168 hours'", "seven_days"),
     sa.CheckConstraint(
         f"num_nulls(decided_at, claim_by) = 0 OR NOT {_status_in('approval', (t.A.APPROVED, t.A.EXECUTING))}",
         "claim_by",

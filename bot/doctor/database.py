@@ -9,7 +9,7 @@ from bot.settings import Settings, SettingsError
 from store.ddl import APP_ROLE
 from store.embedded import EmbeddedError
 from store.engine import Database
-from store.errors import DatabaseUnavailable, NoRight, NotMigrated, ServerTooOld, StoreError
+from store.errors import DatabaseUnavailable, NoRight, NotMigrated, StoreError, UnfitServer
 
 CHECKS = ("database", "server", "migrations", "record", "database clock")
 """https://www.postgresql.org/docs/current/errcodes-appendix.html"""
@@ -52,8 +52,8 @@ async def _look(db: Database, *, named: bool) -> list[Finding]:
     ]
     try:
         await db.check()
-    except ServerTooOld as error:
-        found += [failed("server", f"it is PostgreSQL {version}", str(error))]
+    except UnfitServer as error:
+        found += [failed("server", f"it is PostgreSQL {version}, which cannot be used as it is", str(error))]
     except NotMigrated as error:
         do = str(error) if named else NOT_READY
         found += [_server(version), failed("migrations", "the tables are not those of this version", do)]

@@ -19,6 +19,9 @@ from tests.standins.message_rules import MESSAGE_RULES
 MAX_BYTES = 32 * 1024 * 1024
 MAX_CACHE_MARKS = 4
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
+PROPERTY = re.compile(
+    r"[a-zA-Z0-9_.-]{1,64}"
+)  # at the top: https://github.com/anthropics/claude-code/issues/79418
 
 REQUIRED = ("max_tokens", "messages", "model")
 # temperature, top_p and top_k are gone since 2026-10-21.
@@ -148,6 +151,8 @@ def input_schemas(request: Request) -> Iterator[str]:
             yield f"{where}: input_schema does not support oneOf, allOf, or anyOf at the top level"
         elif not isinstance(schema.get("properties", {}), dict):
             yield f"{where}.properties: Input should be a valid dictionary"
+        elif not all(map(PROPERTY.fullmatch, schema.get("properties", {}))):
+            yield f"{where}.properties: Property keys should match pattern '^{PROPERTY.pattern}$'"
         elif not isinstance(schema.get("required", []), list):
             yield f"{where}.required: Input should be a valid list"
 

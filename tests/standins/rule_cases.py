@@ -94,6 +94,8 @@ CASES: list[tuple[str, Request, Request]] = [
     ("input schemas", schema(type="string"), schema()),
     ("input schemas", schema(anyOf=[]), schema(properties={"a": {"anyOf": []}})),
     ("input schemas", schema(properties=[]), schema(properties={})),
+    ("input schemas", schema(properties={"to$": {}}), schema(properties={"to.a-b_1": {}})),
+    ("input schemas", schema(properties={"a" * 65: {}}), schema(properties={"a" * 64: {}})),
     ("input schemas", schema(required="a"), schema(required=["a"])),
     ("tool_choice", tool() | {"tool_choice": "none"}, tool() | {"tool_choice": {"type": "none"}}),
     ("tool_choice", tool() | {"tool_choice": {"type": "some"}}, tool() | {"tool_choice": {"type": "any"}}),

@@ -231,7 +231,7 @@ CREATE TABLE approvals (
 	CONSTRAINT uq_approvals_call_id UNIQUE (call_id), 
 	CONSTRAINT ck_approvals_attempted_is_not_forgotten CHECK (NOT (attempted AND status = ANY ('{cancelled,expired,pending,rejected,superseded}'::approval_status[]))), 
 	CONSTRAINT ck_approvals_attempted CHECK (attempted OR NOT status = ANY ('{executed,failed,unknown}'::approval_status[])), 
-	CONSTRAINT ck_approvals_seven_days CHECK (expires_at <= created_at + interval '7 days'), 
+	CONSTRAINT ck_approvals_seven_days CHECK (expires_at <= created_at + interval '168 hours'), 
 	CONSTRAINT ck_approvals_claim_by CHECK (num_nulls(decided_at, claim_by) = 0 OR NOT status = ANY ('{approved,executing}'::approval_status[])), 
 	CONSTRAINT ck_approvals_claimed_within_a_day CHECK (claim_by <= decided_at + interval '24 hours'), 
 	CONSTRAINT fk_approvals_call_id FOREIGN KEY(call_id) REFERENCES calls (id), 

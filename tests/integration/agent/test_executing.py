@@ -265,6 +265,33 @@ async def test_what_a_tool_says_it_did_are_items_of_the_call_each_once(
         assert told["error"].endswith("The tool also named what is no item of this call: zzz.")
 
 
+async def test_a_tool_that_did_only_what_is_no_item_of_the_call_has_not_done_nothing(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.refuse = [ToolError("The bank closed.", done=["re_1", "re_2"])]
+        await o.work()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.UNKNOWN
+        assert "no item of this call: re_1, re_2" in after.outcome["text"]
+
+
+async def test_a_repeat_that_names_only_other_things_leaves_open_what_the_first_attempt_did(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        o.world.fail = [TimeoutError("boom")]
+        await o.work()
+        assert o.world.paid == BILLS
+        o.world.refuse = [ToolError("Already paid.", done=["re_1"]) for _ in range(4)]
+        for minutes in (2, 4, 6, 8):
+            o.shift_clock(f"{minutes} minutes")
+            await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
+
+
 async def test_a_tool_that_only_reads_fails_at_once_and_asks_nobody(
     database: Database, tmp_path: Path
 ) -> None:

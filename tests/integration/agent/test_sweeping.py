@@ -10,7 +10,7 @@ from agent import sweep as sweeping
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
 from store import approvals, audit, calls, cards, runs
-from store.errors import DatabaseUnavailable
+from store.errors import DatabaseUnavailable, StatementRefused
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY, office
@@ -34,6 +34,18 @@ async def test_an_approval_expires_at_its_deadline_and_not_before(database: Data
         assert event.actor is not None
         assert event.actor.kind == "system"
         assert (await o.run(asked.run_id)).status is RunStatus.COMPLETED
+
+
+async def test_it_may_wait_for_seven_days_also_when_clocks_go_forward_meanwhile(
+    database: Database, tmp_path: Path
+) -> None:
+    policy = POLICY.replace("[defaults]", '[defaults]\nexpires_after = "7d"')
+    async with office(database, tmp_path, ASKED, policy=policy) as o:
+        o.execute(f"ALTER DATABASE {database.name} SET timezone = 'Europe/Madrid'")
+        [(ahead,)] = o.execute("SELECT timestamptz '2027-03-27 12:00+00' - now()")
+        o.shift_clock(f"{ahead.total_seconds()} seconds")
+        asked = await o.propose()
+        assert (asked.expires_at - asked.created_at).total_seconds() == 7 * 24 * 3600
 
 
 async def test_an_approved_call_that_nobody_claims_in_time_expires_without_a_veto(
@@ -169,8 +181,13 @@ def failing_first(whole: Any, fault: Exception) -> Any:
     return moved
 
 
+@pytest.mark.parametrize("fault", [KeyError("odd"), StatementRefused("odd", "22003")])
 async def test_an_approval_that_cannot_be_swept_hides_no_other(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    database: Database,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    fault: Exception,
 ) -> None:
     async with office(database, tmp_path, ASKED) as o:
         for number in range(3):
@@ -179,9 +196,7 @@ async def test_an_approval_that_cannot_be_swept_hides_no_other(
         for function, clock in (("escalate", "4 hours 1 second"), ("expire", "24 hours 1 second")):
             o.shift_clock(clock)
             with monkeypatch.context() as patch:
-                patch.setattr(
-                    approvals, function, failing_first(getattr(approvals, function), KeyError("odd"))
-                )
+                patch.setattr(approvals, function, failing_first(getattr(approvals, function), fault))
                 assert await sweep(o.house) == 2
             assert "odd" in "".join(capsys.readouterr())
             assert await sweep(o.house) == 1

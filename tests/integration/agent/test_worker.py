@@ -197,6 +197,18 @@ async def test_a_worker_that_is_stopped_between_two_looks_for_work_takes_none(
         o.model.scripted.used.update({(0, 0), (0, 1)})
 
 
+async def test_runs_go_on_beside_a_call_that_the_database_lets_nobody_claim(
+    database: Database, tmp_path: Path
+) -> None:
+    pays, greets = script(step(PAY), when=lambda task: "bills" in task), script(step(say("Hello.")))
+    async with office(database, tmp_path, pays, greets) as o:
+        await o.approve(await o.propose())
+        o.execute("ALTER TABLE held_items ADD CONSTRAINT none CHECK (false)")
+        other = await o.start("Good morning.", key="ev2", thread="2.2")
+        async with at_work(o.another_worker()):
+            await until(lambda: is_status(o, other.id, RunStatus.COMPLETED), "the other run ends")
+
+
 async def test_a_worker_does_not_wait_for_ever_for_what_runs(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,17 +6,19 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
+from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from store.engine import CHANNEL, Database, Listener, libpq_url, migrate
 from store.errors import (
     DatabaseUnavailable,
-    ServerTooOld,
     StatementRefused,
     Unconfirmed,
+    UnfitServer,
     refuse_old_server,
     without_secrets,
 )
@@ -109,8 +111,43 @@ def test_a_password_in_a_message_is_taken_out(message: str) -> None:
 
 def test_an_old_server_is_refused() -> None:
     refuse_old_server(14)
-    with pytest.raises(ServerTooOld, match="PostgreSQL 13, and vistobueno needs 14"):
+    with pytest.raises(UnfitServer, match="PostgreSQL 13, and vistobueno needs 14"):
         refuse_old_server(13)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+async def test_a_database_that_does_not_hold_all_characters_is_refused(
+    server: databases.Server, encoding: str
+) -> None:
+    name = f"test_{encoding.lower()}_{uuid4().hex[:8]}"
+    made = "CREATE DATABASE {} ENCODING {} LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+    server.admin.execute(sql.SQL(made).format(sql.Identifier(name), encoding))
+    url = with_login(server.admin_url, "postgres", "", name)
+    said = f"encoding is {encoding}, and vistobueno needs UTF8: create another"
+    try:
+        with pytest.raises(UnfitServer, match=said):
+            await migrate(url)
+        async with opened(url) as db:
+            with pytest.raises(UnfitServer, match=said):
+                await db.check()
+    finally:
+        server.admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+async def test_what_a_database_its_role_or_the_environment_has_set_otherwise_changes_nothing(
+    empty_database: databases.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    monkeypatch.setenv("PGOPTIONS", "-c search_path=elsewhere")
+    name = empty_database.name
+    for setting in ("timezone = 'Europe/Madrid'", "client_encoding = 'latin1'", "datestyle = 'German'"):
+        execute(empty_database.admin_url, f"ALTER DATABASE {name} SET {setting}")
+    execute(empty_database.admin_url, "CREATE SCHEMA vistobueno AUTHORIZATION vistobueno")
+    await migrate(empty_database.owner_url)
+    async with opened(empty_database.url) as db:
+        await db.check()
+        assert await db.one("SELECT '… €' AS said, count(*) FROM public.calls") == {"said": "… €", "count": 0}
+        assert (await db.now()).utcoffset() == timedelta(0)
 
 
 async def test_when_all_connections_are_busy_the_caller_hears_it_at_once(

@@ -136,6 +136,12 @@ def test_an_item_that_cannot_be_stored_is_refused() -> None:
         frozen(["x"], facts=Facts(1, None, ["pay\x00"]))
 
 
+def test_an_item_that_is_too_long_to_be_held_is_refused() -> None:
+    assert frozen(["x"], facts=Facts(1, None, ["ü" * 500])).items == ("ü" * 500,)
+    with pytest.raises(ValueError, match="has 501 characters; an id may have 500 at most"):
+        frozen(["x"], facts=Facts(1, None, ["x" * 501]))
+
+
 def test_nothing_moved_when_nothing_moved() -> None:
     shown = frozen(["b", "a"], precondition={"failed payments": 2})
     assert moved(shown, frozen(["a", "b"], precondition={"failed payments": 2.0})) == []

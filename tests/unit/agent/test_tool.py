@@ -6,12 +6,24 @@ from functools import partial
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator
 
 from agent.judge import judge
 from agent.schema import InvalidInput, input_json, model_schema, schema_hash, split_input, validate
-from agent.tool import Facts, Money, Risk, Tool, Verdict, always_ask, ask_when, forbid_when, never_ask
+from agent.tool import (
+    Facts,
+    Money,
+    Risk,
+    Tool,
+    ToolError,
+    Verdict,
+    always_ask,
+    ask_when,
+    forbid_when,
+    never_ask,
+)
 from agent.toolbox import ToolsError, by_name, load_tools
+from bot.fields import fields_of
 
 
 class Refund(BaseModel):
@@ -69,6 +81,38 @@ class WithRationale(BaseModel):
     rationale: str
 
 
+class Listed(RootModel[list[str]]):
+    """Has no fields."""
+
+
+class Choice(BaseModel):
+    """Says at the top that it is one of several."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})
+    a: str = ""
+    b: str = ""
+
+
+class Odd(BaseModel):
+    """Has a field that JSON has not."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    when: range
+
+
+class Spoken(BaseModel):
+    """Has a name that the provider does not take."""
+
+    to: str = Field(alias="an wen")
+
+
+class Folder(BaseModel):
+    """Delete a folder with all that is in it."""
+
+    name: str
+    folders: list["Folder"] = []
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -77,6 +121,12 @@ class WithRationale(BaseModel):
         ({"input": dict}, "pydantic BaseModel"),
         ({"input": NoDocstring}, "docstring"),
         ({"input": WithRationale}, "'rationale' is reserved"),
+        ({"input": Listed}, "Listed must have named fields"),
+        ({"input": Choice}, "Choice must have named fields"),
+        ({"input": Odd}, "Odd cannot be described to the model .*range"),
+        ({"input": Spoken}, "the model cannot fill: choose a name"),
+        ({"effect": "e" * 101}, "effect must be a name of at most 100"),
+        ({"effect": "a\x00"}, "effect must be a name"),
         ({"risk": "high"}, "risk must be a Risk"),
         ({"execute": None}, "execute must be a function"),
         ({"execute": lambda input: None}, r"execute must take \(input, ctx\)"),
@@ -100,6 +150,26 @@ class WithRationale(BaseModel):
 def test_a_wrong_tool_is_refused_with_what_is_wrong(parts: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         tool(**parts)
+
+
+def test_an_input_that_contains_itself_has_its_fields_at_the_top_for_the_model_and_in_the_form() -> None:
+    schema = model_schema(tool(input=Folder))["input_schema"]
+    assert (schema["type"], list(schema["properties"])) == ("object", ["name", "folders", "rationale"])
+    assert schema["properties"]["folders"]["items"] == {"$ref": "#/$defs/Folder"}
+    assert "$ref" not in schema
+    assert [field.title for field in fields_of(Folder)] == ["Name", "Folders"]
+
+
+class Broke(ToolError):
+    """Says what is wrong in a way of its own."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+def test_an_error_of_a_tool_s_own_has_words_and_did_nothing() -> None:
+    error = Broke(5)
+    assert (error.message, error.done) == ("The tool failed and did not say why.", ())
 
 
 @pytest.mark.parametrize(("timeout", "seconds"), [("500ms", 0.5), ("90s", 90.0), ("5m", 300.0)])
@@ -130,6 +200,7 @@ huge = forbid_when(lambda i, f: f.count > 100, "at most 100 at once")
         (over_50, Facts(1, Money("1", "EUR")), Verdict.ALLOW),
         (ask_when(lambda i, f: None), Facts(1), Verdict.ASK),
         (forbid_when(lambda i, f: 1 / 0 > 1), Facts(1), Verdict.ASK),
+        (forbid_when(lambda i, f: sys.exit(1)), Facts(1), Verdict.ASK),
         ((forbid_when(lambda i, f: True), ask_when(lambda i, f: f.nothing)), Facts(1), Verdict.FORBID),
     ],
 )

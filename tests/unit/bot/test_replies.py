@@ -13,10 +13,10 @@ from store.errors import (
     DatabaseUnavailable,
     ForbiddenMove,
     NotMigrated,
-    ServerTooOld,
     StatementRefused,
     StoreError,
     Unconfirmed,
+    UnfitServer,
 )
 from store.records import Vote
 from tests.unit.bot.rows import ANA, MARTA, NOW, RULE, approval, approved
@@ -137,7 +137,7 @@ def test_what_is_not_confirmed_is_never_called_unrecorded(error: StoreError) -> 
     assert "pressing again is safe" in said
 
 
-@pytest.mark.parametrize("error", [NotMigrated("x"), ServerTooOld("x")])
+@pytest.mark.parametrize("error", [NotMigrated("x"), UnfitServer("x")])
 def test_a_database_of_another_version_is_the_operators_to_mend(error: StoreError) -> None:
     assert "tell the operator" in read(replies.store_error(error, EN))
 
