@@ -24,7 +24,7 @@ from bot.wake import Wake
 from store import approvals, cards, lines, notices, runs
 from store.errors import StoreError
 from store.records import Approval, Card, Notice
-from store.transitions import ApprovalStatus
+from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
 log = structlog.get_logger(__name__)
 
@@ -107,6 +107,7 @@ class SlackPublisher:
     async def _try_card(self, claimed: Card) -> bool:
         approval = await approvals.read(self._house.db, claimed.approval_id)
         assert approval is not None, "a card belongs to an approval"
+        await self._tell_others(claimed, approval)
         context = await self._context(approval)
         try:
             if claimed.ts is None or claimed.channel_id is None:
@@ -121,6 +122,14 @@ class SlackPublisher:
                 return False
             return await self._card_failed(claimed, fault)
         return True
+
+    async def _tell_others(self, claimed: Card, approval: Approval) -> None:
+        """See that cards with the same items warn of it, and no longer than it is open."""
+        now = approval.revision if approval.status in OPEN_APPROVALS else 0
+        if claimed.user_id is not None or claimed.told_revision == now:  # a copy has nothing to add
+            return
+        if await cards.tell_others(self._house.db, claimed, now):
+            self._wake.call()
 
     async def _post_card(self, claimed: Card, approval: Approval, context: CardContext) -> None:
         channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")

@@ -34,6 +34,31 @@ UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_aft
     return None if row is None else rows.card(row)
 
 
+async def tell_others(db: Database, card: Card, revision: int) -> int:
+    """Let the cards that warn of this one, or should, follow; returns how many approvals they show.
+
+    `revision` is what is open of the approval now, 0 if it is over; it is kept as told.
+    """
+    found = await db.query(
+        f"""WITH other AS (
+  SELECT b.id FROM approvals b JOIN revisions w ON w.approval_id = b.id AND w.revision = b.revision
+   WHERE b.status IN ('pending', 'approved') AND b.id <> %(approval)s
+     AND b.effect = (SELECT a.effect FROM approvals a WHERE a.id = %(approval)s)
+     AND EXISTS (SELECT FROM revisions v WHERE v.approval_id = %(approval)s AND v.items && w.items)
+   ORDER BY b.id FOR NO KEY UPDATE OF b),
+approval AS (
+  UPDATE approvals b SET version = b.version + 1 FROM other WHERE b.id = other.id
+  RETURNING b.id, b.version),
+{CARDS_FOLLOW},
+told AS (
+  UPDATE cards SET told_revision = %(revision)s
+   WHERE id = %(card)s AND (SELECT count(*) FROM approval) >= 0)
+SELECT id FROM approval""",
+        {"approval": card.approval_id, "card": card.id, "revision": revision},
+    )
+    return len(found)
+
+
 def _replaced_follows(cards: str) -> str:
     """The card of the approval that theirs replaces has a link to them, and is behind from now on."""
     return f"""approval AS (

@@ -268,7 +268,10 @@ class Draft:
 
 @dataclass(frozen=True)
 class Card:
-    """A copy of an approval in Slack: the version it shows and the version it should show."""
+    """A copy of an approval in Slack: the version it shows and the version it should show.
+
+    `told_revision` is what the cards of others that share items know of it; 0: nothing, or that it is over.
+    """
 
     id: CardId
     approval_id: ApprovalId
@@ -278,6 +281,7 @@ class Card:
     ts: str | None
     shown_version: int
     wanted_version: int
+    told_revision: int
     failures: int
     token: str | None = None
 

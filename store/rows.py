@@ -35,7 +35,7 @@ CALL = """c.id, c.run_id, c.turn, c.position, c.provider_id, c.tool, c.effect, c
   c.result, c.measured, c.items, c.not_before, c.attempts, c.first_attempt_at, c.key, c.repeatable, c.output,
   c.done_items, c.ended_at"""
 CARD = """k.id, k.approval_id, k.team_id, k.channel_id, k.user_id, k.ts, k.shown_version, k.wanted_version,
-  k.failures, k.token"""
+  k.told_revision, k.failures, k.token"""
 CONTENT = "input, input_hash, facts, items, items_digest, precondition, preview, preview_hash, schema_hash"
 # Whole rows as JSON: a value instead of fifty columns, for the server and for the driver.
 _WITH_APPROVAL = """to_json(v) AS revision, c.input AS original_input, c.rationale,

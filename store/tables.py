@@ -316,6 +316,7 @@ cards = sa.Table(
     _col("lost_ts", ARRAY(sa.Text), default="'{}'"),  # messages of it that are gone from Slack
     _int("shown_version"),
     _int("wanted_version", default="1"),
+    _int("told_revision"),  # what cards that share items know of the approval; 0: nothing, or that it is over
     *_lease(),
     _time("not_before"),
     _time("again_at"),  # to be shown once more then: an older update may have come after what is shown

@@ -1,6 +1,7 @@
 """Two runs want the same payments: each is refunded once, and the second call learns that the world moved."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from bot.sandbox import Message
 from store import audit, runs
 from store.transitions import RunStatus
 from tests.acceptance.children import child, web_apart
+from tests.acceptance.crowds import crowd, crowd_policy
 from tests.acceptance.scripts import LOOK, refund
 from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, process_of, staged
 from tests.databases import Database
@@ -71,17 +73,59 @@ async def assert_once(stage: Stage, count: int = 38) -> None:
     assert (await audit.verify(stage.db)).broken == ()
 
 
-async def test_the_second_card_warns_and_the_first_approved_is_refunded_alone(
+async def test_both_cards_warn_and_the_one_approved_first_is_refunded_alone(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with staged(database, monkeypatch, batch()) as stage:
         asked, cards = await two_cards(stage)
-        await stage.shows(cards[1], WARNING)
-        assert WARNING not in stage.marta.read(cards[0].ts)
+        for card in cards:
+            await stage.shows(card, WARNING)
         for card in reversed(cards):
             await stage.marta.click(card, "Approve")
         assert sorted(await answers(stage, asked)) == [REFUNDED, MOVED]
         await assert_once(stage)
+
+
+async def warns(stage: Stage, card: Message, others: int) -> None:
+    """Wait until a card says that so many of its items also wait elsewhere; 0: that none does."""
+    said = f"{others} of these items also wait"
+
+    def does() -> bool:
+        text = stage.marta.read(card.ts)
+        return said in text if others else "also wait" not in text
+
+    await stage.sandbox.until(does, timeout=DEADLINE_SECONDS)
+
+
+async def opened(stage: Stage, words: str) -> None:
+    """Wait until Marta sees a window with these words."""
+    marta = stage.marta
+    await stage.sandbox.until(
+        lambda: bool(marta.views) and words in marta.read(marta.view), timeout=DEADLINE_SECONDS
+    )
+
+
+async def test_a_card_warns_for_as_long_as_its_items_wait_elsewhere_also_after_an_edit(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    policy = crowd_policy(tmp_path, 1, quorum=2)
+    async with staged(database, monkeypatch, batch(), policy=policy) as stage:
+        [other] = await crowd(stage, 1)
+        _, (first, second) = await two_cards(stage)
+        await warns(stage, first, 38)
+        await stage.marta.click(second, "Edit")
+        await opened(stage, "38 payments")
+        three = (await stage.approval()).shown.items[:3]
+        await stage.marta.fill({"Payments": "\n".join(three)}).submit()
+        await opened(stage, "Refund 3 payments")
+        await stage.marta.submit()
+        await stage.shows(second, "Refund 3 payments")
+        for card in (first, second):
+            await warns(stage, card, 3)
+        await other.click(second, "Reject")
+        await stage.sandbox.until(lambda: other.views, timeout=DEADLINE_SECONDS)
+        await other.fill({"Reason": "Not these"}).submit()
+        await warns(stage, first, 0)
 
 
 async def test_both_approved_at_once_under_two_workers_refund_each_payment_once(

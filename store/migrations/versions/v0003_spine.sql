@@ -331,6 +331,7 @@ CREATE TABLE cards (
 	lost_ts TEXT[] DEFAULT '{}' NOT NULL, 
 	shown_version INTEGER DEFAULT 0 NOT NULL, 
 	wanted_version INTEGER DEFAULT 1 NOT NULL, 
+	told_revision INTEGER DEFAULT 0 NOT NULL, 
 	token TEXT, 
 	worker TEXT, 
 	lease_until TIMESTAMP WITH TIME ZONE, 
