@@ -20,6 +20,7 @@ from tests.integration.store.rows import (
     expire,
     mark_unknown,
     pending_approvals,
+    reject,
     settle,
     shift_clock,
     the,
@@ -54,6 +55,20 @@ async def test_publishers_at_once_take_different_cards(db: Database) -> None:
     taken = await asyncio.gather(*(behind(db, f"t{n}") for n in range(8)))
     found = [card.id for card in taken if card is not None]
     assert len(found) == len(set(found)) == 3
+
+
+async def test_cards_of_the_same_effect_and_items_follow_while_they_wait(db: Database) -> None:
+    first, waits, _, over = await pending_approvals(db, [["b1", "b2"], ["b2", "b3"], ["b4"], ["b2"]])
+    await pending_approvals(db, [["b2"]], effect="message")
+    assert await reject(db, over)
+    posted = {card.approval_id: card for card in [await post(db, f"{n}.1") for n in range(5)]}
+    assert await behind(db) is None
+    told = await cards.tell_others(db, posted[first.id], 1)
+    card = await behind(db)
+    assert (told, card and card.approval_id) == (1, waits.id)
+    assert await behind(db) is None
+    [kept] = await db.query("SELECT told_revision FROM cards WHERE approval_id = %s", [first.id])
+    assert kept == {"told_revision": 1}
 
 
 async def test_once_a_card_is_posted_that_of_the_approval_it_replaces_is_to_show_where(db: Database) -> None:
