@@ -6,18 +6,10 @@ from typing import Any
 import pytest
 
 from agent.tool import ToolError
-from agent.why import PARTS, Code, Part, Why, because, said
+from agent.why import Code, Why, because, said
+from tests.unit.agent.reasons import one_of
 
 STORED = because(Code.TOOL_GONE, tool="pay").to_json()
-
-
-def one_of(code: Code) -> Why:
-    """A reason with this code and something for each of its parts."""
-    parts: dict[str, Part] = {name: name.upper() for name in PARTS[code]}
-    parts |= {name: 8 for name in {"n", "done", "total", "form", "known"} & parts.keys()}
-    parts |= {name: 0.2 for name in {"seconds"} & parts.keys()}
-    parts |= {name: because(Code.TOO_OLD) for name in {"why"} & parts.keys()}
-    return Why(code, parts)
 
 
 @pytest.mark.parametrize("code", Code)

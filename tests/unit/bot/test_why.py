@@ -17,7 +17,7 @@ from bot.replies import refused
 from bot.texts import LANGUAGES, Texts, texts
 from bot.texts.words import Plural, WhyWords
 from store.records import Approval
-from tests.unit.agent.test_why import one_of
+from tests.unit.agent.reasons import one_of
 from tests.unit.bot.rows import approval, approved, unknown
 from tests.unit.bot.seen import accepted, read
 
