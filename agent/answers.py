@@ -10,6 +10,7 @@ from typing import Any
 
 from agent.conversation import Block, text_of, tool_uses
 from agent.model import Answer, Message, flaw_of
+from agent.why import Code, Why, because
 from store.values import new_id
 
 GO_ON = "Please go on."
@@ -19,8 +20,8 @@ CUT_IN_A_CALL = (
 )
 CUT = "Your answer was cut off at its length limit, and nobody has read it. Answer again, in fewer words."
 SILENT = "Your answer was empty. Say what was done and what was not, or go on."
-TOO_LARGE = "The conversation has become too large for the model: start a new one."
-DECLINED = "The model refused to answer this request."
+TOO_LARGE = because(Code.CONVERSATION_TOO_LARGE)
+DECLINED = because(Code.DECLINED)
 
 # What the provider takes back: https://platform.claude.com/docs/en/api/messages
 _CALL_ID = re.compile(r"[a-zA-Z0-9_-]+")
@@ -44,16 +45,16 @@ class LastWords:
 
 @dataclass(frozen=True)
 class Useless:
-    """Nothing of it can be kept: the same is asked again; `why` is a sentence."""
+    """Nothing of it can be kept: the same is asked again."""
 
-    why: str
+    why: Why
 
 
 @dataclass(frozen=True)
 class Hopeless:
-    """The same question has no other answer; `why` is a sentence for a person."""
+    """The same question has no other answer; people are told why."""
 
-    why: str
+    why: Why
 
 
 Reading = Turn | LastWords | Useless | Hopeless
@@ -103,14 +104,14 @@ def said_by_house(words: str) -> Block:
     return {"type": "text", "text": words}
 
 
-def _flaw_of_calls(answer: Answer) -> str | None:
+def _flaw_of_calls(answer: Answer) -> Why | None:
     """Why these calls cannot be made, nor sent back."""
     calls = tool_uses(answer.content)
     ids = [call["id"] for call in calls]
     if len(set(ids)) < len(ids):  # it may be one call that is there twice
-        return "The model gave two calls the same id."
+        return because(Code.MODEL_SAME_ID)
     if not all(0 < len(call["name"]) <= _LONGEST_NAME for call in calls):
-        return "The model gave a call without a tool's name."
+        return because(Code.MODEL_NAMELESS_CALL)
     return None
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from agent import results
 from agent.model import Message
+from agent.why import Code, because
 from store.records import Call, ClaimedRun, Json, Settlement
 from store.runs import STATE_VERSION
 from store.transitions import CallStatus
@@ -17,10 +18,8 @@ class SavedByNewer(Exception):
 
     def __init__(self, version: int) -> None:
         self.version = version
-        super().__init__(
-            f"The conversation was saved by a newer release (form {version}, this one knows up to "
-            f"{STATE_VERSION}): run that release again."
-        )
+        self.why = because(Code.SAVED_BY_NEWER, form=version, known=STATE_VERSION)
+        super().__init__(self.why.text)
 
 
 def messages(claimed: ClaimedRun) -> list[Message]:

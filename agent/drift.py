@@ -12,6 +12,7 @@ from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Tool
 from agent.verdict import Verdict
+from agent.why import Code, Why, because
 from store import approvals, runs
 from store.errors import StoreError
 from store.records import Approval, Json, Measured, Rule
@@ -30,25 +31,26 @@ class Stale:
     outcome: dict[str, Json]
 
 
-def withdrawn(tool: str, why: str) -> Stale:
-    """The house changed while the call waited; `why` is a sentence."""
-    return Stale(results.withdrawn(tool, why), {"kind": "superseded", "text": why, "moved": []})
+def withdrawn(tool: str, why: Why) -> Stale:
+    """The house changed while the call waited."""
+    outcome: dict[str, Json] = {"kind": "superseded", "text": why.text, "why": why.to_json(), "moved": []}
+    return Stale(results.withdrawn(tool, why.text), outcome)
 
 
-def changed_since(house: House, name: str, shown: Measured, rule: Rule | None) -> str | None:
-    """Why what was shown for a call of this tool cannot run in this house, as a sentence; None: it can.
+def changed_since(house: House, name: str, shown: Measured, rule: Rule | None) -> Why | None:
+    """Why what was shown for a call of this tool cannot run in this house; None: it can.
 
     `rule` is the one that people were asked under. Nothing of the tool's own code is called.
     """
     tool = house.tools.get(name)
     if tool is None:
-        return f"There is no tool {name} any more."
+        return because(Code.TOOL_GONE, tool=name)
     if not verify(shown):
-        return "The stored request does not match what was shown."
+        return because(Code.SHOWN_ALTERED)
     if schema_hash(tool) != shown.schema_hash:
-        return f"{name} has changed since this was asked."
+        return because(Code.TOOL_CHANGED, tool=name)
     if rule is not None and is_stricter(house.policy.rule_for(name), rule):
-        return f"The policy for {name} is stricter now than when this was asked."
+        return because(Code.RULE_STRICTER, tool=name)
     return None
 
 
@@ -101,7 +103,7 @@ def _stands(approval: Approval) -> bool:
     return approval.status is ApprovalStatus.PENDING and approval.expires_at > approval.now
 
 
-async def _outdated(house: House, approval: Approval) -> str | None:
+async def _outdated(house: House, approval: Approval) -> Why | None:
     why = changed_since(house, approval.tool, approval.shown, approval.rule)
     if why is not None:
         return why
@@ -109,12 +111,12 @@ async def _outdated(house: House, approval: Approval) -> str | None:
     try:
         return await _forbidden(house, tool, approval)
     except InvalidInput:
-        return f"The input of {tool.name} is no longer valid."
+        return because(Code.INPUT_INVALID, tool=tool.name)
     except CannotMeasure:
         return None  # that may pass
 
 
-async def _forbidden(house: House, tool: Tool, approval: Approval) -> str | None:
+async def _forbidden(house: House, tool: Tool, approval: Approval) -> Why | None:
     """Why the policy forbids it by now. Raises InvalidInput and CannotMeasure."""
     if not any(rule.hit is Verdict.FORBID for rule in tool.rules):
         await validated(house, tool, approval.shown.input)
@@ -122,4 +124,4 @@ async def _forbidden(house: House, tool: Tool, approval: Approval) -> str | None
     run = await runs.read(house.db, approval.run_id)
     assert run is not None, approval.run_id
     now = await weigh(house, tool, approval.shown.input, run, again=True)
-    return (now.why or "The policy forbids it now.") if now.verdict is Verdict.FORBID else None
+    return (now.why or because(Code.POLICY_FORBIDS_NOW)) if now.verdict is Verdict.FORBID else None

@@ -8,24 +8,25 @@ from agent.decide import Refused, look
 from agent.house import House
 from agent.measure import CannotMeasure, validated, weigh
 from agent.policy import Person, acting_role
-from agent.schema import InvalidInput
+from agent.schema import Fault, InvalidInput
 from agent.verdict import Verdict
+from agent.why import Code, Why, because
 from store import approvals, runs
 from store.records import Approval, Draft
 
 
 @dataclass(frozen=True)
 class BadInput:
-    """What is wrong with an edited input: (field path, message) each."""
+    """What is wrong with an edited input, field by field."""
 
-    fields: tuple[tuple[str, str], ...]
+    faults: tuple[Fault, ...]
 
 
 @dataclass(frozen=True)
 class CannotPreview:
-    """The edited input is well formed but cannot be asked for; `message` is a sentence."""
+    """The edited input is well formed but cannot be asked for."""
 
-    message: str
+    why: Why
 
 
 async def open_edit(house: House, approval_id: str, revision: int, person: Person) -> Approval | Refused:
@@ -38,23 +39,25 @@ async def open_edit(house: House, approval_id: str, revision: int, person: Perso
     return approval
 
 
-async def check_edit(house: House, approval: Approval, raw: Mapping[str, Any]) -> dict[str, Any] | BadInput:
+async def check_edit(
+    house: House, approval: Approval, raw: Mapping[str, Any]
+) -> dict[str, Any] | BadInput | CannotPreview:
     """The edited input as the tool's schema reads it, or what is wrong with it: fast, for the ack."""
     tool = house.tools.get(approval.tool)
     if tool is None:
-        return BadInput((("", "This tool does not exist any more."),))
+        return CannotPreview(because(Code.TOOL_GONE, tool=approval.tool))
     try:
         _, kept = await validated(house, tool, dict(raw))
     except InvalidInput as error:
-        return BadInput(tuple(error.fields))
+        return BadInput(error.faults)
     except CannotMeasure as error:
-        return BadInput((("", error.message),))
+        return CannotPreview(error.why)
     return dict(kept)
 
 
 async def draft_edit(
     house: House, approval_id: str, revision: int, person: Person, input: Mapping[str, Any]
-) -> Draft | Refused | CannotPreview:
+) -> Draft | Refused | CannotPreview | BadInput:
     """Measure the edited input and keep it as a draft, with all the editor must see before it counts."""
     approval = await open_edit(house, approval_id, revision, person)
     if isinstance(approval, Refused):
@@ -67,10 +70,10 @@ async def draft_edit(
             house, house.tools[approval.tool], dict(input), run, to_replace=lambda _: replaced
         )
     except InvalidInput as error:
-        return CannotPreview("; ".join(f"{path}: {message}" for path, message in error.fields))
+        return BadInput(error.faults)
     except CannotMeasure as error:
-        return CannotPreview(error.message)
+        return CannotPreview(error.why)
     if weighed.verdict is Verdict.FORBID:
-        return CannotPreview(weighed.why or "The policy forbids this.")
+        return CannotPreview(weighed.why or because(Code.POLICY_FORBIDS))
     author = person.actor(acting_role(approval.rule, person))
     return await approvals.save_draft(house.db, approval, author, weighed.measured)

@@ -20,6 +20,7 @@ from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Risk, Tool, ToolError
 from agent.usercode import NotBegun, UserCodeTimeout
+from agent.why import Code, Why, because, said
 from store import approvals, calls, runs
 from store.records import Actor, Approval, ClaimedCall, Ended, Json
 from store.runs import NewApproval
@@ -28,7 +29,6 @@ from store.values import new_id
 log = structlog.get_logger(__name__)
 
 MOST_ATTEMPTS = 5
-TOO_OLD = "Its first attempt is more than 24 hours ago, and the key may be forgotten."
 SUPERSESSIONS_TO_TELL = 3
 
 
@@ -43,7 +43,7 @@ async def execute(house: House, leases: Leases, claimed: ClaimedCall, run_token:
         try:
             stale = await recheck(house, claimed)
         except CannotMeasure as error:
-            await execution.release(recheck_in(claimed), error.message)
+            await execution.release(recheck_in(claimed), error.why)
             return None
         if stale is not None:
             return await execution.supersede(stale)
@@ -84,10 +84,11 @@ class Execution:
         tool, key = self.tool, self.call.key or (self.approval.id if self.approval else self.call.id)
         input = await self._input_to_run()
         if tool is None or input is None:
-            await self.unknown(f"It was attempted, and {self.call.tool} has changed since.")
+            await self.unknown(because(Code.CHANGED_AFTER_ATTEMPT, tool=self.call.tool))
             return None
         if self.house.user_code.holds(key):
-            await self.lost(tool, f"An older attempt is still inside {tool.name}.", wait=tool.timeout_seconds)
+            inside = because(Code.STILL_INSIDE, tool=tool.name)
+            await self.lost(tool, inside, wait=tool.timeout_seconds)
             return None
         since = clock()
         started = await calls.start_attempt(
@@ -99,7 +100,7 @@ class Execution:
         )
         if started is None:
             if await calls.is_too_old(self.house.db, self.call.id):
-                await self.unknown(TOO_OLD)
+                await self.unknown(because(Code.TOO_OLD))
             return None
         self.leases.extended(self.claimed.token, since)
         self.attempts = self.call.attempts + 1
@@ -132,22 +133,23 @@ class Execution:
             log.warning("a lease was over before its tool began", tool=tool.name, call=self.call.id)
             return None
         except ToolError as error:
-            done, message = self._of_the_call(error.done, error.message)
+            done, why = self._of_the_call(error.done, said(error.message))
             if not done and (error.done or self.attempts > 1):
                 # it did something else than its items; or an earlier attempt, of which it does not speak, may
                 # have gone through
-                return await self.broke_off(tool, message)
-            return await self.failed(message, done)
+                return await self.broke_off(tool, why)
+            return await self.failed(why, done)
         except UserCodeTimeout as error:
             if not error.started and self.attempts == 1:
-                return await self.failed(f"{error}, so nothing happened.", ())
-            return await self.broke_off(tool, _how_far(f"{error}.", count))
+                nothing = because(Code.NOTHING_HAPPENED, tool=tool.name, seconds=error.seconds)
+                return await self.failed(nothing, ())
+            return await self.broke_off(tool, _how_far(error.why, count))
         except Exception as error:  # user code may raise anything: nobody knows what happened
-            why = f"{tool.name} broke off: {type(error).__name__}: {error}"
+            why = because(Code.BROKE_OFF, tool=tool.name, error=f"{type(error).__name__}: {error}")
             return await self.broke_off(tool, _how_far(why, count))
         if is_lazy(output):
-            why = f"{tool.name} returned a {type(output).__name__}, whose work is done only when it is read."
-            return await self.broke_off(tool, why)
+            lazy = because(Code.LAZY, tool=tool.name, given=type(output).__name__)
+            return await self.broke_off(tool, lazy)
         return await self.done(await self._kept(tool, output))
 
     async def _kept(self, tool: Tool, output: object) -> Json:
@@ -171,43 +173,51 @@ class Execution:
             **self._ending(await self._executed(kept), outcome, output=kept, notices=notices),
         )
 
-    async def failed(self, message: str, done: Sequence[str]) -> Ended | None:
+    async def failed(self, why: Why, done: Sequence[str]) -> Ended | None:
         """The tool knows that it failed, and what it did before."""
         result = results.failed(
-            self.call.tool, message, approved_by=self._approvers(), items=self.shown.items, done=done
+            self.call.tool, why.text, approved_by=self._approvers(), items=self.shown.items, done=done
         )
-        outcome = {"kind": "failed", "text": message, "done": list(done), "seconds": self._seconds()}
+        outcome = {
+            "kind": "failed",
+            "text": why.text,
+            "why": why.to_json(),
+            "done": list(done),
+            "seconds": self._seconds(),
+        }
         return await calls.finish_failed(
             self.house.db, self.claimed, **self._ending(result, outcome, done_items=done)
         )
 
-    def _of_the_call(self, done: Iterable[object], message: str) -> tuple[tuple[str, ...], str]:
-        """The call's own items of those that a tool names, each once; the message names any other."""
+    def _of_the_call(self, done: Iterable[object], why: Why) -> tuple[tuple[str, ...], Why]:
+        """The call's own items of those that a tool names, each once; the reason names any other."""
         named, items = dict.fromkeys(map(str, done)), set(self.shown.items)
         others = [name for name in named if items and name not in items]
         if not others:
-            return tuple(named), message
-        told = f"{message} The tool also named what is no item of this call: {', '.join(others)}."
+            return tuple(named), why
+        told = why.and_also(because(Code.NO_ITEMS, items=", ".join(others)))
         return tuple(name for name in named if name in items), told
 
-    async def broke_off(self, tool: Tool, why: str) -> Ended | None:
+    async def broke_off(self, tool: Tool, why: Why) -> Ended | None:
         """The tool did not say what happened; of one that only reads, nothing can have."""
         if self._is_read_only():
             return await self.failed(why, ())
         await self.lost(tool, why, wait=min(2.0**self.attempts, 60.0))
         return None
 
-    async def lost(self, tool: Tool, why: str, *, wait: float) -> None:
+    async def lost(self, tool: Tool, why: Why, *, wait: float) -> None:
         """Nobody knows whether it happened: the same key again, or a person."""
         may_repeat = tool.repeatable and self.attempts < MOST_ATTEMPTS
         if not (may_repeat and await self.release(wait, why)):
             await self.unknown(why)
 
-    async def release(self, seconds: float, why: str) -> bool:
+    async def release(self, seconds: float, why: Why) -> bool:
         """Give it back, to be tried again after so many seconds; False: it may not be."""
-        return await calls.release(self.house.db, self.call.id, self.claimed.token, seconds=seconds, why=why)
+        return await calls.release(
+            self.house.db, self.call.id, self.claimed.token, seconds=seconds, why=why.text
+        )
 
-    async def unknown(self, why: str) -> None:
+    async def unknown(self, why: Why) -> None:
         """Open until a person settles it."""
         await mark_unknown(self.house, self.claimed, why)
 
@@ -284,21 +294,29 @@ class Execution:
         return round(time.monotonic() - self.started, 3)
 
 
-def _how_far(why: str, count: Count) -> str:
+def _how_far(why: Why, count: Count) -> Why:
     """Why it broke off, with how far the tool said that it was, for whoever has to look."""
     if count.said is None:
         return why
     done, total = count.said
-    return f"{why.rstrip('.')}. It had counted {done}{'' if total is None else f' of {total}'} by then."
+    if total is None:
+        return why.and_also(because(Code.COUNTED, done=done))
+    return why.and_also(because(Code.COUNTED_OF, done=done, total=total))
 
 
-async def mark_unknown(house: House, claimed: ClaimedCall, why: str, *, lapsed: bool = False) -> bool:
+async def mark_unknown(house: House, claimed: ClaimedCall, why: Why, *, lapsed: bool = False) -> bool:
     """Make the call unknown; a call that was not asked gets an approval born as unknown, and its card."""
     approval: NewApproval | None = None
     if claimed.approval is None:
         approval = await _born_unknown(house, claimed)
     return await calls.mark_unknown(
-        house.db, claimed.call.id, claimed.token, why=why, approval=approval, lapsed=lapsed
+        house.db,
+        claimed.call.id,
+        claimed.token,
+        why=why.text,
+        why_json=why.to_json(),
+        approval=approval,
+        lapsed=lapsed,
     )
 
 

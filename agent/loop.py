@@ -23,6 +23,7 @@ from agent.results import system_prompt
 from agent.schema import InvalidInput, model_schema, split_input
 from agent.tool import Tool
 from agent.turn import Lost, Thread, work_on_turn
+from agent.why import Code, Why, because
 from store import calls, runs
 from store.errors import StoreError
 from store.records import Call, ClaimedRun, Run, RunId
@@ -57,10 +58,10 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
     try:
         thread = _thread(claimed)
     except conversation.SavedByNewer as error:
-        return _unreadable(claimed, str(error))
+        return _unreadable(claimed, error.why)
     while True:
         if thread.run.faults >= MOST_FAULTS and not _under_way(thread.calls):  # its workers were gone
-            return Failed(_worn_out(thread.run.faults, "the last time its worker was gone"))
+            return Failed(_worn_out(thread.run.faults, because(Code.LAST_WORKER_GONE)))
         if thread.open:
             waiting = await work_on_turn(house, leases, thread)
             if waiting is not None:
@@ -68,9 +69,9 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
         try:
             ended = await _take_turn(house, thread)
         except ModelBusy as error:
-            return _retry(thread.run, error.message, retry_after=error.retry_after)
+            return _retry(thread.run, error.why, retry_after=error.retry_after)
         except ModelError as error:
-            return Failed(error.message)
+            return Failed(error.why)
         if ended is not None:
             return ended
 
@@ -82,11 +83,11 @@ def _thread(claimed: ClaimedRun) -> Thread:
     return Thread(claimed, conversation.messages(claimed), untold, own)
 
 
-def _unreadable(claimed: ClaimedRun, why: str) -> Outcome:
+def _unreadable(claimed: ClaimedRun, why: Why) -> Outcome:
     """A worker of the other release may take it up meanwhile, as during a deploy."""
     if _under_way(call for call in claimed.calls if call.run_id == claimed.run.id):
-        return Retry(_backoff(claimed.run), why)
-    return _retry(claimed.run, why, "The run could not be taken up")
+        return Retry(_backoff(claimed.run), why.text)
+    return _retry(claimed.run, why, Code.NOT_TAKEN_UP)
 
 
 # --- a turn of the model ---
@@ -109,7 +110,7 @@ async def _take_turn(house: House, thread: Thread) -> Outcome | None:
     )
     match read_answer(asked, answer, closing=closing is not None):
         case Useless(why):
-            return _retry(thread.run, why, "The model gave no answer that can be used")
+            return _retry(thread.run, why, Code.NO_USABLE_ANSWER)
         case Hopeless(why):
             return Failed(why)
         case LastWords(kept):
@@ -216,13 +217,11 @@ def _spent(house: House, run: Run) -> bool:
     return budget is not None and run.input_tokens + run.output_tokens >= budget
 
 
-def _retry(
-    run: Run, error: str, in_short: str = "The model did not answer", retry_after: float | None = None
-) -> Outcome:
+def _retry(run: Run, why: Why, in_short: Code = Code.NO_ANSWER, retry_after: float | None = None) -> Outcome:
     """Ask again later: not before the provider wants it, and later each time it happens in a row."""
     if run.faults + 1 >= MOST_FAULTS:
-        return Failed(f"{in_short} after {run.faults + 1} tries: {error}")
-    return Retry(max(_backoff(run), min(retry_after or 0.0, LONGEST_WAIT)), error)
+        return Failed(because(in_short, n=run.faults + 1, why=why))
+    return Retry(max(_backoff(run), min(retry_after or 0.0, LONGEST_WAIT)), why.text)
 
 
 def _backoff(run: Run) -> float:
@@ -240,15 +239,17 @@ async def record_fault(house: House, run_id: RunId, token: str, error: Exception
     run = await runs.read(house.db, run_id)
     assert run is not None, run_id
     conversation = await runs.read_conversation(house.db, run.conversation_id)
-    why = str(error) if isinstance(error, StoreError) else f"{type(error).__name__} in vistobueno"
-    outcome: Outcome = Retry(_backoff(run), why)
+    why = because(Code.FAULT, error=type(error).__name__)
+    if isinstance(error, StoreError):
+        why = because(Code.DATABASE_FAULT, error=str(error))
+    outcome: Outcome = Retry(_backoff(run), why.text)
     if run.faults + 1 >= MOST_FAULTS and not _under_way(await calls.of_turn(house.db, run_id, run.turn)):
         outcome = Failed(_worn_out(run.faults + 1, why))
     await record_end(house, ClaimedRun(run, conversation, token, (), (), (), ()), outcome)
 
 
-def _worn_out(times: int, why: str) -> str:
-    return f"The work broke off {times} times in a row ({why}): the worker's log says more."
+def _worn_out(times: int, why: Why) -> Why:
+    return because(Code.WORN_OUT, n=times, why=why)
 
 
 def _under_way(turn: Iterable[Call]) -> bool:
@@ -264,4 +265,5 @@ async def record_end(house: House, claimed: ClaimedRun, outcome: Outcome) -> Non
     if isinstance(outcome, Retry):
         await runs.requeue(house.db, claimed, seconds=outcome.after_seconds, why=outcome.error, fault=True)
     elif isinstance(outcome, Failed):
-        await runs.fail(house.db, claimed, outcome.error, results.broken_off("").to_json())
+        cancelled, why = results.broken_off("").to_json(), outcome.why
+        await runs.fail(house.db, claimed, why.text, cancelled, why_json=why.to_json())

@@ -19,6 +19,7 @@ from agent.schema import InvalidInput, input_json, lost_fields, validate
 from agent.tool import Context, Tool, ToolError
 from agent.usercode import KeyStillRunning, UserCodeTimeout
 from agent.verdict import Verdict
+from agent.why import Code, Why, because, said
 from store.records import Actor, Approval, Measured, Run
 
 VALIDATION_SECONDS = 2.0  # it happens in the ack of a form, too
@@ -27,10 +28,11 @@ VALIDATION_SECONDS = 2.0  # it happens in the ack of a form, too
 class CannotMeasure(Exception):
     """The facts, the preview or the precondition could not be made; `by_tool`: the tool said why."""
 
-    def __init__(self, message: str, *, by_tool: bool) -> None:
-        self.message = message
+    def __init__(self, why: Why, *, by_tool: bool) -> None:
+        self.why = why
+        self.message = why.text
         self.by_tool = by_tool
-        super().__init__(message)
+        super().__init__(self.message)
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Weighed:
     """A measured call and its verdict, with the words of the rule that gave it, and what it would replace."""
 
     verdict: Verdict
-    why: str | None
+    why: Why | None
     measured: Measured
     input: BaseModel
     replaces: Approval | None = None
@@ -81,12 +83,8 @@ def _validated(tool: Tool, raw: object, to_keep: bool) -> tuple[BaseModel, dict[
     kept = input_json(input)
     lost = lost_fields(tool, input, kept) if to_keep else []
     if lost:
-        names = ", ".join(lost)
-        raise CannotMeasure(
-            f"{tool.name}: {names} would come back from the database as something else: a field must read "
-            "what it writes, so no secrets, computed or excluded fields.",
-            by_tool=False,
-        )
+        why = because(Code.FIELDS_NOT_KEPT, tool=tool.name, fields=", ".join(lost))
+        raise CannotMeasure(why, by_tool=False)
     return input, kept
 
 
@@ -137,9 +135,9 @@ async def _made(house: House, tool: Tool, function: Callable[..., Any], *args: A
     made = await _call(house, tool, function, *args)
     if not isinstance(made, kind):
         part = {Facts: "facts", Preview: "preview"}.get(kind, "precondition")
-        raise CannotMeasure(
-            f"{tool.name}: {part} must return {kind.__name__}, not {type(made).__name__}.", by_tool=False
-        )
+        wanted, given = kind.__name__, type(made).__name__
+        why = because(Code.WRONG_TYPE, tool=tool.name, part=part, wanted=wanted, given=given)
+        raise CannotMeasure(why, by_tool=False)
     return made
 
 
@@ -158,9 +156,8 @@ async def _frozen(
         measured: Measured = await _call(house, tool, work, passing=(TypeError, ValueError))
         return measured
     except (TypeError, ValueError) as error:
-        raise CannotMeasure(
-            f"{tool.name}: what it measured cannot be kept: {error}", by_tool=False
-        ) from error
+        why = because(Code.MEASURED_NOT_KEPT, tool=tool.name, error=str(error))
+        raise CannotMeasure(why, by_tool=False) from error
 
 
 async def _call(
@@ -176,13 +173,14 @@ async def _call(
     except passing:
         raise
     except ToolError as error:
-        raise CannotMeasure(error.message, by_tool=True) from error
+        raise CannotMeasure(said(error.message), by_tool=True) from error
     except UserCodeTimeout as error:
-        raise CannotMeasure(f"{error}.", by_tool=False) from error
+        raise CannotMeasure(error.why, by_tool=False) from error
     except KeyStillRunning:
         raise
     except Exception as error:  # user code may raise anything: nobody is asked, and the model reads why
-        raise CannotMeasure(f"{tool.name} failed: {type(error).__name__}: {error}", by_tool=False) from error
+        why = because(Code.TOOL_FAILED, tool=tool.name, error=f"{type(error).__name__}: {error}")
+        raise CannotMeasure(why, by_tool=False) from error
 
 
 def _name(actor: Actor) -> str:

@@ -2,7 +2,8 @@
 
 Everything that goes in or out is a plain dict, as it is kept in the database. The errors:
 
-    ModelError            base: `message` for people, `status` of the HTTP answer if there was one
+    ModelError            base: `why` for people, as `message` in English; `status` of the HTTP answer
+                          if there was one
     ├── ModelBusy         transient: ask again later; `retry_after` in seconds, if the provider said so
     └── ModelRefused      permanent: the same question is refused again; the message says what to do
 """
@@ -18,6 +19,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from agent.why import Code, Why, because, said
 
 if TYPE_CHECKING:  # else imported where it is used: it takes longer to load than all the rest together
     import anthropic
@@ -59,20 +62,20 @@ class Answer:
     model: str
 
 
-def flaw_of(content: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why these blocks, of whatever model, cannot be kept and sent back, as a sentence; None: they can."""
+def flaw_of(content: Sequence[Mapping[str, Any]]) -> Why | None:
+    """Why these blocks, of whatever model, cannot be kept and sent back; None: they can."""
     for block in content:
         form = _FORMS.get(block.get("type", ""), {})
         if not all(isinstance(block.get(key), kind) for key, kind in form.items()):
-            return f"The model gave a {block['type']} that is not in its form."
+            return because(Code.MODEL_OUT_OF_FORM, kind=block["type"])
     level: list[Any] = list(content)
     for _ in range(MOST_DEPTH):
         if any(isinstance(value, float) and not math.isfinite(value) for value in level):
-            return "The model gave a number that is not finite."
+            return because(Code.MODEL_NOT_FINITE)
         level = [part for value in level for part in _parts(value)]
         if not level:
             return None
-    return "The model's answer is nested too deeply."
+    return because(Code.MODEL_TOO_DEEP)
 
 
 def _parts(value: object) -> Iterable[Any]:
@@ -104,17 +107,18 @@ class Model(Protocol):
 class ModelError(Exception):
     """The model gave no answer."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, why: Why | str, status: int | None = None) -> None:
+        self.why = said(why) if isinstance(why, str) else why
+        self.message = self.why.text
         self.status = status
+        super().__init__(self.message)
 
 
 class ModelBusy(ModelError):
     """Transient: ask again later, after `retry_after` seconds if it is not None."""
 
-    def __init__(self, message: str, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(message, status)
+    def __init__(self, why: Why | str, status: int | None = None, retry_after: float | None = None) -> None:
+        super().__init__(why, status)
         self.retry_after = retry_after
 
 
@@ -147,7 +151,7 @@ class AnthropicModel:
         base_url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or PROVIDER_URL
         self._client = anthropic.AsyncAnthropic(api_key=api_key, base_url=base_url, max_retries=0)
         if not (self._client.api_key or self._client.auth_token or self._client.credentials):
-            raise ModelRefused(f"There is no key for the model. {_KEY_ADVICE}")
+            raise ModelRefused(f"There is no key for the model. {because(Code.SET_KEY).text}")
 
     async def answer(
         self, *, system: str, messages: Sequence[Message], tools: Sequence[ToolSchema], closing: bool = False
@@ -202,11 +206,12 @@ def _translated() -> Iterator[None]:
     except anthropic.APIStatusError as error:
         raise _status_error(error) from error
     except anthropic.APITimeoutError as error:
-        raise ModelBusy("The model did not answer in time.") from error
+        raise ModelBusy(because(Code.MODEL_TIMED_OUT)) from error
     except anthropic.APIConnectionError as error:
-        raise ModelBusy("The model could not be reached, or the connection broke.") from error
+        raise ModelBusy(because(Code.MODEL_UNREACHABLE)) from error
     except anthropic.AnthropicError as error:
-        raise ModelRefused(f"The request could not be made ({error}). {_KEY_ADVICE}") from error
+        not_asked = because(Code.MODEL_NOT_ASKED, error=str(error))
+        raise ModelRefused(not_asked.and_also(because(Code.SET_KEY))) from error
 
 
 def _system(text: str) -> list[TextBlockParam] | anthropic.Omit:
@@ -239,7 +244,7 @@ def _read_answer(body: str) -> Answer:
             model=str(message["model"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ModelBusy("The model's answer was cut or is no Messages response.") from error
+        raise ModelBusy(because(Code.MODEL_CUT)) from error
 
 
 def _keep(block: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -257,31 +262,29 @@ def _keep(block: Mapping[str, Any]) -> dict[str, Any] | None:
             return dict(block)
 
 
-_KEY_ADVICE = "Set ANTHROPIC_API_KEY to a key that works."
-_ADVICE: Mapping[int, str] = {
-    401: _KEY_ADVICE,
-    402: "Settle the billing of the model's account.",
-    403: "Use a key that may use this model, or name another in VISTOBUENO_MODEL.",
-    404: "Name a model that exists in VISTOBUENO_MODEL, and check ANTHROPIC_BASE_URL.",
-    413: "The conversation is too large: start a new one.",
-    429: "Raise the spend limit of the model's account.",
+_ADVICE: Mapping[int, Code] = {
+    401: Code.SET_KEY,
+    402: Code.SETTLE_BILLING,
+    403: Code.USE_ANOTHER_KEY,
+    404: Code.NAME_ANOTHER_MODEL,
+    413: Code.START_ANEW,
+    429: Code.RAISE_LIMIT,
 }
-_OTHER_ADVICE = "The request has to be changed: report it with this message."
 
 # https://platform.claude.com/docs/en/api/errors; 408 and 409 as in the SDK's own policy.
 _TRANSIENT = frozenset({408, 409, 429})
 
 
 def _status_error(error: anthropic.APIStatusError) -> ModelError:
-    status, said = error.status_code, (error.api_message or error.message).rstrip(".")
+    status, words = error.status_code, (error.api_message or error.message).rstrip(".")
     transient = status in _TRANSIENT or status >= 500
     # A limit on spending is a 429 too, and does not pass by waiting; the provider says so in this header.
     if transient and error.response.headers.get("x-should-retry") != "false":
         retry_after = _seconds(error.response.headers)
-        return ModelBusy(f"The model is busy ({status}): {said}.", status, retry_after)
-    too_long = status == 400 and "prompt is too long" in said.lower()
-    advice = _ADVICE.get(413 if too_long else status, _OTHER_ADVICE)
-    return ModelRefused(f"The model refused ({status}): {said}. {advice}", status)
+        return ModelBusy(because(Code.MODEL_BUSY, status=str(status), said=words), status, retry_after)
+    too_long = status == 400 and "prompt is too long" in words.lower()
+    advice = because(_ADVICE.get(413 if too_long else status, Code.REPORT_IT))
+    return ModelRefused(because(Code.MODEL_REFUSED, status=str(status), said=words).and_also(advice), status)
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:

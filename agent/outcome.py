@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent.why import Why
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -25,9 +27,9 @@ class Exhausted:
 
 @dataclass(frozen=True)
 class Failed:
-    """The run cannot go on; `error` is one sentence for a person."""
+    """The run cannot go on; people are told why."""
 
-    error: str
+    why: Why
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from agent.judge import judge
 from agent.policy_file import PolicyError, Section, nearest, read_text, read_toml
 from agent.tool import Risk, Tool
 from agent.verdict import Verdict
+from agent.why import Why
 from store.records import Rule
 
 __all__ = [
@@ -134,8 +135,8 @@ def load_policy(path: str | Path, tools: Mapping[str, Tool], *, home_team: str |
     )
 
 
-def verdict_of(tool: Tool, input: Any, facts: Facts) -> tuple[Verdict, str | None]:
-    """Give the verdict on a call, and in words why where a rule says so.
+def verdict_of(tool: Tool, input: Any, facts: Facts) -> tuple[Verdict, Why | None]:
+    """Give the verdict on a call, and why where a rule says so.
 
     It applies the tool's predicates, which are user code: run it where user code runs.
     """

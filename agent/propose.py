@@ -143,7 +143,8 @@ async def judge_call(
     except CannotMeasure as error:
         return Refused(Status.FAILED, results.unprepared(tool.name, error.message))
     if weighed.verdict is Verdict.FORBID:
-        return Refused(Status.FORBIDDEN, results.forbidden(tool.name, weighed.why))
+        rule = weighed.why.text if weighed.why else None
+        return Refused(Status.FORBIDDEN, results.forbidden(tool.name, rule))
     return Judged(call, tool, weighed)
 
 

@@ -10,6 +10,7 @@ from agent.preview import Moved, moved
 from agent.schema import InvalidInput
 from agent.tool import Risk
 from agent.verdict import Verdict
+from agent.why import Code, because
 from store.records import ClaimedCall, Json, Measured
 from store.rows import content
 
@@ -27,14 +28,14 @@ async def recheck(house: House, claimed: ClaimedCall) -> Stale | None:
     try:
         now = await weigh(house, tool, shown.input, claimed.run, again=True)
     except InvalidInput:
-        return withdrawn(name, f"The input of {name} is no longer valid.")
+        return withdrawn(name, because(Code.INPUT_INVALID, tool=name))
     except CannotMeasure as error:
         # an allowed call was measured a moment ago and nobody's decision is lost: the model may ask again
         if not error.by_tool and claimed.approval is not None:
             raise
-        return _superseded(name, [Moved("fact", "check", "as shown", error.message)])
+        return _not_as_shown(name, error)
     if now.measured.input_hash != shown.input_hash:
-        return withdrawn(name, "The stored request is read differently now.")
+        return withdrawn(name, because(Code.READ_DIFFERENTLY))
     return None if tool.risk is Risk.READ_ONLY else _compare(claimed, shown, now)
 
 
@@ -44,7 +45,7 @@ def _compare(claimed: ClaimedCall, shown: Measured, now: Weighed) -> Stale | Non
         return _superseded(claimed.call.tool, changes)
     allowed = {Verdict.ALLOW} if claimed.approval is None else {Verdict.ALLOW, Verdict.ASK}
     if now.verdict not in allowed:
-        return withdrawn(claimed.call.tool, now.why or "The policy is stricter now.")
+        return withdrawn(claimed.call.tool, now.why or because(Code.POLICY_STRICTER))
     return None
 
 
@@ -52,6 +53,13 @@ def _superseded(tool: str, changes: Sequence[Moved]) -> Stale:
     """The world changed while the call waited."""
     told: list[Json] = [change.to_json() for change in changes]
     return Stale(results.superseded(tool, changes), {"kind": "superseded", "text": None, "moved": told})
+
+
+def _not_as_shown(tool: str, error: CannotMeasure) -> Stale:
+    """The tool says, when it is measured again, that it cannot be as it was shown."""
+    change = Moved("fact", "check", "as shown", error.message)
+    told: list[Json] = [change.to_json() | {"why": error.why.to_json()}]
+    return Stale(results.superseded(tool, [change]), {"kind": "superseded", "text": None, "moved": told})
 
 
 def recheck_in(claimed: ClaimedCall) -> float:

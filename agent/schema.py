@@ -1,6 +1,7 @@
 """A tool's input: what the model is told about it, and how what the model sends is checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -16,7 +17,7 @@ _RATIONALE: dict[str, Json] = {
         "Why this call is needed, in one or two sentences, for the person who may have to approve it."
     ),
 }
-# for people who edit, too: pydantic speaks of lists "after validation"
+# pydantic speaks of lists "after validation"
 _WORDS = {
     "too_short": "Give at least {min_length}; there are {actual_length}",
     "too_long": "Give at most {max_length}; there are {actual_length}",
@@ -26,12 +27,28 @@ _WORDS = {
 _UNSTORABLE = "it holds a character that cannot be stored (NUL or half of a pair)"
 
 
-class InvalidInput(Exception):
-    """The input does not fit the tool's schema; `fields` are (path, message), the path "" for the whole."""
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one field, the path "" for the whole input.
 
-    def __init__(self, fields: list[tuple[str, str]]) -> None:
-        self.fields = fields
-        super().__init__("; ".join(f"{path}: {message}" if path else message for path, message in fields))
+    `message` is what the model reads. `kind` and `context` are those of pydantic's error, for who says it in
+    other words: https://docs.pydantic.dev/latest/errors/validation_errors/
+    """
+
+    path: str
+    message: str
+    kind: str
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+class InvalidInput(Exception):
+    """The input does not fit the tool's schema; `fields` are (path, message) of each fault."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        self.faults = tuple(faults)
+        self.fields = [(fault.path, fault.message) for fault in faults]
+        told = (f"{path}: {message}" if path else message for path, message in self.fields)
+        super().__init__("; ".join(told))
 
 
 def schema_hash(tool: Tool) -> str:
@@ -53,7 +70,7 @@ def model_schema(tool: Tool) -> dict[str, Any]:
 def split_input(tool: Tool, raw: object) -> tuple[dict[str, Any], str | None]:
     """Take the rationale off what the model sent; InvalidInput if that is no object."""
     if not isinstance(raw, Mapping):
-        raise InvalidInput([("", "the input must be an object")])
+        raise InvalidInput([Fault("", "the input must be an object", "not_an_object")])
     rest = dict(raw)
     rationale = rest.pop("rationale", None) if tool.can_ask else None
     if not isinstance(rationale, str) or not rationale.strip():
@@ -68,12 +85,12 @@ def validate(tool: Tool, raw: object) -> BaseModel:
     """
     unstorable = _unstorable_paths(raw, "")
     if unstorable:
-        raise InvalidInput([(path, _UNSTORABLE) for path in unstorable])
+        raise InvalidInput([Fault(path, _UNSTORABLE, "unstorable") for path in unstorable])
     try:
         return tool.input.model_validate(raw, extra=tool.input.model_config.get("extra") or "forbid")
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        raise InvalidInput([(_path(e["loc"]), _message(e)) for e in details]) from None
+        raise InvalidInput([_fault(one) for one in details]) from None
 
 
 def input_json(input: BaseModel) -> dict[str, Json]:
@@ -88,6 +105,10 @@ def lost_fields(tool: Tool, input: BaseModel, kept: Mapping[str, Json]) -> list[
     except InvalidInput as error:
         return [path or "the input" for path, _ in error.fields]
     return [name for name, value in vars(input).items() if again.get(name) != value]
+
+
+def _fault(error: ErrorDetails) -> Fault:
+    return Fault(_path(error["loc"]), _message(error), error["type"], error.get("ctx", {}))
 
 
 def _path(location: tuple[int | str, ...]) -> str:

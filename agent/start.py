@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agent import results
 from agent.house import House
+from agent.why import Code, because
 from store import runs
 from store.records import Actor, Run
 
@@ -79,7 +80,8 @@ async def cancel_run(house: House, run_id: str, actor: Actor) -> Run | None:
 
     Raises WrongStatus when it had ended.
     """
-    cancelled = await runs.cancel(house.db, run_id, actor, results.cancelled("").to_json())
+    told, why = results.cancelled("").to_json(), because(Code.RUN_STOPPED)
+    cancelled = await runs.cancel(house.db, run_id, actor, told, why.to_json())
     return await _after(house, run_id, cancelled)
 
 

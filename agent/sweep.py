@@ -5,17 +5,18 @@ from collections.abc import Awaitable
 import structlog
 
 from agent import results
-from agent.execute import MOST_ATTEMPTS, TOO_OLD, mark_unknown
+from agent.execute import MOST_ATTEMPTS, mark_unknown
 from agent.expiry import expire_one
 from agent.house import House
 from agent.settle import remind
+from agent.why import Code, because
 from store import approvals, calls, clicks, runs
 from store.errors import StatementRefused, StoreError
 from store.records import Approval, Call, ClaimedCall
 
 log = structlog.get_logger(__name__)
 
-GONE = "The worker that executed it is gone."
+GONE = because(Code.WORKER_GONE)
 
 
 async def sweep(house: House) -> int:
@@ -58,11 +59,13 @@ async def _recover_runs(house: House) -> int:
 
 
 async def _give_up_repeats(house: House) -> int:
-    return len(await approvals.give_up_repeats(house.db, TOO_OLD))
+    why = because(Code.TOO_OLD)
+    return len(await approvals.give_up_repeats(house.db, why.text, why.to_json()))
 
 
 async def _stop_released(house: House) -> int:
-    return await calls.stop_released(house.db, results.cancelled("").to_json())
+    why = because(Code.RUN_STOPPED)
+    return await calls.stop_released(house.db, results.cancelled("").to_json(), why.to_json())
 
 
 async def expire(house: House) -> int:
@@ -104,7 +107,7 @@ async def recover_calls(house: House) -> int:
 
 async def _recover(house: House, call: Call, token: str) -> bool:
     may_repeat = call.attempts == 0 or (call.repeatable and call.attempts < MOST_ATTEMPTS)
-    if may_repeat and await calls.release(house.db, call.id, token, seconds=0, why=GONE, lapsed=True):
+    if may_repeat and await calls.release(house.db, call.id, token, seconds=0, why=GONE.text, lapsed=True):
         return True
     run = await runs.read(house.db, call.run_id)
     assert run is not None

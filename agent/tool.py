@@ -21,6 +21,7 @@ from agent.money import Money
 from agent.progress import Count
 from agent.sample import Preview, pick_rows
 from agent.verdict import Rule, Verdict, always_ask, ask_when, forbid_when, never_ask
+from agent.why import UNSAID
 
 __all__ = [
     "Context",
@@ -77,7 +78,7 @@ class Risk(StrEnum):
 class ToolError(Exception):
     """The call failed and its tool knows what happened: nothing, or only the items in `done`."""
 
-    message = "The tool failed and did not say why."  # also of a subclass that does not call this one
+    message = UNSAID  # also of a subclass that does not call this one
     done: tuple[str, ...] = ()
 
     def __init__(self, message: str, done: Iterable[str] = ()) -> None:

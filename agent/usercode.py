@@ -37,6 +37,7 @@ from agent.userwork import (
     value_of,
     wait_for,
 )
+from agent.why import Code, because
 
 __all__ = ["Health", "KeyStillRunning", "NotBegun", "UserCode", "UserCodeTimeout"]
 
@@ -48,8 +49,9 @@ class UserCodeTimeout(Exception):
         self.tool_name = tool_name
         self.seconds = seconds
         self.started = started
-        what = "did not answer" if started else "could not begin"
-        super().__init__(f"{tool_name} {what} within {seconds:g} s")
+        code = Code.TIMED_OUT if started else Code.NOT_BEGUN
+        self.why = because(code, tool=tool_name, seconds=seconds)
+        super().__init__(self.why.text.rstrip("."))
 
 
 class KeyStillRunning(Exception):

@@ -14,6 +14,7 @@ from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Link, Phrase, bold, fill, joined, words
 from bot.blocks.status import stopped_by
 from bot.blocks.values import number_text
+from bot.blocks.why import stored_why
 from bot.texts import Texts
 from store.errors import (
     DatabaseUnavailable,
@@ -146,9 +147,10 @@ def _cancelled(approval: Approval, texts: Texts) -> Phrase:
 
 def _superseded(approval: Approval, texts: Texts) -> Phrase:
     outcome = approval.outcome or {}
-    if outcome.get("moved") or not outcome.get("text"):
+    reason = stored_why(outcome, texts)
+    if outcome.get("moved") or not reason:
         return fill(texts.reply.superseded)
-    return fill(texts.reply.superseded_unsaid, reason=words(outcome["text"], limits.OUTCOME))
+    return fill(texts.reply.superseded_unsaid, reason=words(reason, limits.OUTCOME))
 
 
 def _decided(approval: Approval, texts: Texts, user_id: str) -> Phrase:
@@ -217,7 +219,7 @@ def not_stopped(refused: NotStopped, subject: str, texts: Texts) -> Message:
     if run is None:
         return sentence(fill(reply.stop_no_such, id=words(subject, limits.NAME)))
     if refused.why == "ended":
-        return sentence(fill(reply.stop_ended, status=refused.ended or ""))
+        return sentence(fill(reply.stop_ended, status=vars(texts.ended).get(refused.ended or "", "")))
     by = who(run.requester, texts)
     return sentence(fill(reply.stop_not_yours, requester=by, roles=roles(refused.roles)))
 
@@ -272,7 +274,7 @@ def trigger_dead(texts: Texts) -> Message:
 
 
 def cannot_preview(message: str, texts: Texts) -> Message:
-    """The tool's own code could not preview an edit; `message` is its words."""
+    """An edit could not be previewed; `message` says why."""
     return sentence(bold(fill(texts.reply.cannot_preview, message=words(message, limits.OUTCOME))))
 
 

@@ -359,7 +359,8 @@ async def escalate(db: Database, approval: Approval, people: Sequence[tuple[str,
     return row is not None
 
 
-async def give_up_repeats(db: Database, why: str) -> list[str]:
+async def give_up_repeats(db: Database, why: str, why_json: Json = None) -> list[str]:
     """Approved ones whose first attempt is more than 24 h ago become unknown; returns their ids."""
-    found = await db.query(GIVE_UP_REPEATS, {"why": why, "actor": dump(SYSTEM.to_json())})
+    params = {"why": why, "why_json": dump(why_json), "actor": dump(SYSTEM.to_json())}
+    found = await db.query(GIVE_UP_REPEATS, params)
     return [row["id"] for row in found]

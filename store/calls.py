@@ -198,16 +198,21 @@ async def mark_unknown(
     token: str,
     *,
     why: str,
+    why_json: Json = None,
     approval: NewApproval | None,
     lapsed: bool = False,
 ) -> bool:
-    """Nobody knows whether it ran; `approval` is born, as unknown, for a call that was not asked."""
+    """Nobody knows whether it ran; `approval` is born, as unknown, for a call that was not asked.
+
+    `why_json` is the same as `why`, for those who read it in other words.
+    """
     row = await db.one(
         sql.MARK_UNKNOWN,
         {
             "call": call_id,
             "token": token,
             "why": text(why),
+            "why_json": dump(why_json),
             "lapsed": lapsed,
             "approvals": dump([] if approval is None else [approval.to_json()]),
             "actor": dump(SYSTEM.to_json()),
@@ -288,6 +293,6 @@ async def close_unknown(db: Database, call_id: str, result: Json) -> bool:
     return await db.one(settling.CLOSE_UNKNOWN, params) is not None
 
 
-async def stop_released(db: Database, cancelled: Json) -> int:
+async def stop_released(db: Database, cancelled: Json, why_json: Json = None) -> int:
     """Close what was given back to a run that had been stopped: cancelled, or unknown if it was attempted."""
-    return await runs.stop_released(db, cancelled)
+    return await runs.stop_released(db, cancelled, why_json)

@@ -231,14 +231,20 @@ async def complete(
     return row is not None
 
 
-async def fail(db: Database, claimed: ClaimedRun, error: str, cancelled: Json) -> bool:
-    """The run ends without an answer; `cancelled` is the result of its calls that were not begun."""
+async def fail(
+    db: Database, claimed: ClaimedRun, error: str, cancelled: Json, *, why_json: Json = None
+) -> bool:
+    """The run ends without an answer; `cancelled` is the result of its calls that were not begun.
+
+    `why_json` is the same as `error`, for those who read it in other words.
+    """
     row = await db.one(
         sql.FAIL_RUN,
         {
             "run": claimed.run.id,
             "token": claimed.token,
             "error": text(error),
+            "why_json": dump(why_json),
             "cancelled": dump(cancelled),
             "actor": dump(SYSTEM.to_json()),
         },
@@ -279,21 +285,25 @@ async def retry(db: Database, run_id: str, actor: Actor) -> bool:
         raise
 
 
-async def cancel(db: Database, run_id: str, actor: Actor, cancelled: Json) -> bool:
-    """Stop a run: what waits is cancelled, what executes is let finish. False: it had ended."""
-    return await db.one(sql.CANCEL_RUN, _stopping(run_id, actor, cancelled)) is not None
+async def cancel(db: Database, run_id: str, actor: Actor, cancelled: Json, why_json: Json = None) -> bool:
+    """Stop a run: what waits is cancelled, what executes is let finish. False: it had ended.
+
+    `why_json` says why what was attempted is tried no more, for those who read it in other words.
+    """
+    return await db.one(sql.CANCEL_RUN, _stopping(run_id, actor, cancelled, why_json)) is not None
 
 
-def _stopping(run_id: str, actor: Actor, cancelled: Json) -> dict[str, Any]:
+def _stopping(run_id: str, actor: Actor, cancelled: Json, why_json: Json) -> dict[str, Any]:
     return {
         "run": run_id,
         "actor": dump(actor.to_json()),
         "cancelled": dump(cancelled),
         "stopped": "The run was stopped before it could be tried again.",
+        "why_json": dump(why_json),
     }
 
 
-async def stop_released(db: Database, cancelled: Json) -> int:
+async def stop_released(db: Database, cancelled: Json, why_json: Json = None) -> int:
     """Close what was given back to runs that had been stopped: cancelled, or unknown if it was attempted."""
     found = await db.query(
         """SELECT a.run_id FROM approvals a JOIN runs r ON r.id = a.run_id
@@ -302,7 +312,7 @@ UNION SELECT c.run_id FROM calls c JOIN runs r ON r.id = c.run_id
   WHERE c.status = 'allowed' AND c.attempts = 0 AND r.status = 'cancelled'"""
     )
     closed = [
-        await db.one(sql.CANCEL_LEFT, _stopping(row["run_id"], SYSTEM, cancelled)) is not None
+        await db.one(sql.CANCEL_LEFT, _stopping(row["run_id"], SYSTEM, cancelled, why_json)) is not None
         for row in found
     ]
     return sum(closed)

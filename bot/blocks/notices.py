@@ -12,6 +12,7 @@ from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Channel, Link, Phrase, fill, joined, paragraph, plain, words
 from bot.blocks.status import what_moved
 from bot.blocks.values import number_text
+from bot.blocks.why import stored_why
 from bot.texts import Texts
 from store.records import Actor, Approval, Run
 from store.transitions import ApprovalStatus
@@ -110,7 +111,8 @@ def notice(
 
 
 def _failed(data: Mapping[str, Any], texts: Texts) -> Message:
-    said = [fill(texts.notice.failed, error=words(data.get("error") or "", limits.OUTCOME))]
+    error = words(stored_why(data, texts, otherwise="error"), limits.OUTCOME)
+    said = [fill(texts.notice.failed, error=error)]
     if "run_id" in data:
         said.append(fill(texts.notice.failed_retry, run=data["run_id"]))
     return message(joined(said), [lines(said)])

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, assert_never
 
+from agent.why import Why
 from bot.blocks.characters import one_line
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import moment, voters, who
 from bot.blocks.phrases import Link, Phrase, bold, fill, words
 from bot.blocks.unknown import what_is_known
 from bot.blocks.values import difference_text, items_text, number_text
+from bot.blocks.why import stored_why, why_text
 from bot.texts import Texts
 from store.records import Actor, Approval
 from store.transitions import ApprovalStatus
@@ -84,7 +86,7 @@ def _attempted(approval: Approval, texts: Texts) -> list[Phrase]:
         template = texts.outcome.settled_ran if ran else texts.outcome.settled_did_not_run
         by = who(Actor.from_json(settled_by), texts)
         return [fill(template, who=by, when=_ended(approval, texts))]
-    text, when = _outcome(approval, "text") or "", _ended(approval, texts)
+    text, when = stored_why(approval.outcome or {}, texts), _ended(approval, texts)
     if approval.status == ApprovalStatus.FAILED:
         return [fill(texts.outcome.failed, when=when, reason=words(text, OUTCOME))]
     said = [words(text, OUTCOME)] if one_line(text) else []
@@ -128,7 +130,7 @@ def _superseded(approval: Approval, texts: Texts, replaced_by: str | None) -> li
     link = [(Link(replaced_by, texts.outcome.replaced_by),)] if replaced_by else []
     rest = [*_approved(approval, texts), *link]
     differences = what_moved(approval, texts)
-    text = words(_outcome(approval, "text") or "", OUTCOME)
+    text = words(stored_why(approval.outcome or {}, texts), OUTCOME)
     unsaid = fill(texts.outcome.superseded_unsaid, reason=text)
     first = fill(texts.outcome.superseded) if differences else unsaid
     return [first, *differences, fill(texts.outcome.looking_again), *rest]
@@ -140,8 +142,16 @@ def what_moved(approval: Approval, texts: Texts) -> list[Phrase]:
 
 
 def moved_text(moved: Any, texts: Texts) -> str:
-    """What moved of one value: "failed payments: 38 → 41"; `moved` is {"name", "was", "is"}."""
-    return difference_text(moved["name"], moved["was"], moved["is"], texts)
+    """What moved of one value: "failed payments: 38 → 41"; `moved` is {"kind", "name", "was", "is"}.
+
+    With a "why" it is no value: the tool said, measured again, that it cannot be as it was shown.
+    """
+    said = texts.outcome
+    if (why := Why.from_json(moved.get("why"))) is not None:
+        return difference_text(said.check, said.as_shown, why_text(why, texts), texts)
+    measured = {"count": said.count, "amount": said.amount, "items": said.items}
+    name = measured.get(moved.get("kind"), moved["name"])
+    return difference_text(name, moved["was"], moved["is"], texts)
 
 
 def _went_through(approval: Approval, texts: Texts) -> list[Phrase]:

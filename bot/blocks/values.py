@@ -42,8 +42,8 @@ def amount_text(amount: Mapping[str, str], locale: str) -> str:
     return Money.from_json(amount).text(locale)
 
 
-def number_text(n: int, locale: str) -> str:
-    """A count as people of `locale` write it."""
+def number_text(n: float, locale: str) -> str:
+    """A number as people of `locale` write it."""
     written: str = format_decimal(n, locale=locale)
     return written
 

@@ -81,8 +81,9 @@ async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor)
             approval = approval_to_be(house, judged, requester, now)
             shown = await _shown(db, texts(settings.locale), judged, approval)
             weighed = judged.weighed
+            why = weighed.why.text if weighed.why else None
             return Foreseen(
-                tool, weighed.verdict, weighed.why, house.policy, requester, approval=approval, shown=shown
+                tool, weighed.verdict, why, house.policy, requester, approval=approval, shown=shown
             )
 
 

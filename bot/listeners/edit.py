@@ -20,13 +20,16 @@ from bot.blocks.modals import (
     problem_view,
     waiting_view,
 )
+from bot.blocks.why import why_text
 from bot.bot import Bot
 from bot.copies import keep_copy, spend_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
+from bot.faults import fault_text
 from bot.forms import field_titles, form_errors, read_form
 from bot.identity import Nobody
 from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
+from bot.texts import Texts
 from store import approvals
 from store.errors import StoreError
 from store.records import Actor, Approval
@@ -96,13 +99,21 @@ async def _check(bot: Bot, submission: Submission) -> _Checked | Answer:
     stored = approval.shown.input
     raw = read_form(tool.input, stored, target.revision, submission.values)
     checked = await check_edit(bot.clicks, approval, raw)
-    if not isinstance(checked, BadInput):
+    if isinstance(checked, dict):
         return _Checked(approval, checked)
-    errors = form_errors(tool.input, stored, target.revision, checked.fields, bot.texts)
+    wrong = _wrong(checked, bot.texts)
+    errors = form_errors(tool.input, stored, target.revision, wrong, bot.texts)
     if errors:
         return {"response_action": "errors", "errors": errors}
-    words = "; ".join(message for _, message in checked.fields)
+    words = "; ".join(message for _, message in wrong)
     return _updated(problem_view("edit", replies.cannot_preview(words, bot.texts), bot.texts))
+
+
+def _wrong(checked: BadInput | CannotPreview, texts: Texts) -> list[tuple[str, str]]:
+    """What is wrong with an edit: (path, message) each, the path "" for the whole input."""
+    if isinstance(checked, CannotPreview):
+        return [("", why_text(checked.why, texts))]
+    return [(fault.path, fault_text(fault, texts)) for fault in checked.faults]
 
 
 async def _preview(bot: Bot, submission: Submission, checked: _Checked) -> None:
@@ -124,8 +135,9 @@ async def _previewed(bot: Bot, submission: Submission, checked: _Checked) -> Vie
     if isinstance(made, Refused):
         return problem_view("edit", await sentence(bot, made, submission.user_id), bot.texts)
     tool = bot.house.tools[checked.approval.tool]
-    if isinstance(made, CannotPreview):
-        problem = replies.cannot_preview(made.message, bot.texts)
+    if isinstance(made, BadInput | CannotPreview):
+        words = "; ".join(f"{path}: {said}" if path else said for path, said in _wrong(made, bot.texts))
+        problem = replies.cannot_preview(words, bot.texts)
         return edit_view(checked.approval, tool.input, bot.texts, typed=checked.input, problem=problem)
     return confirm_edit_view(
         checked.approval,

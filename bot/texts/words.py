@@ -129,6 +129,11 @@ class OutcomeWords:
     settled_did_not_run: str
     nothing_ran: str
     looking_again: str
+    count: str
+    amount: str
+    items: str
+    check: str
+    as_shown: str
     nothing_done: str
     went_through: Plural
     returned: str
@@ -180,6 +185,29 @@ class FormWords:
     too_complex: str
     entry: str
     about: str
+    missing: str
+    no_such_field: str
+    too_few: str
+    too_many: str
+    least_characters: str
+    most_characters: str
+    multiple_of: str
+    most_digits: str
+    most_whole_digits: str
+    most_decimals: str
+    whole_number: str
+    number: str
+    text: str
+    yes_or_no: str
+    a_date: str
+    a_moment: str
+    with_offset: str
+    without_offset: str
+    in_the_past: str
+    in_the_future: str
+    a_choice: str
+    pattern: str
+    unstorable: str
 
 
 @dataclass(frozen=True)
@@ -330,6 +358,87 @@ class ReplyWords:
 
 
 @dataclass(frozen=True)
+class WhyWords:
+    """Why something did not go as it was asked: a sentence for each code of `agent.why`, with its parts.
+
+    A sentence with a part `n` is a Plural. `said` is what a tool or its policy says in its own words.
+    """
+
+    said: str
+    unsaid: str
+    tool_gone: str
+    tool_changed: str
+    shown_altered: str
+    read_differently: str
+    input_invalid: str
+    rule_stricter: str
+    policy_stricter: str
+    policy_forbids: str
+    policy_forbids_now: str
+    rule_forbids: str
+    rule_failed: str
+    timed_out: str
+    not_begun: str
+    tool_failed: str
+    fields_not_kept: str
+    wrong_type: str
+    measured_not_kept: str
+    nothing_happened: str
+    broke_off: str
+    lazy: str
+    counted: str
+    counted_of: str
+    no_items: str
+    changed_after_attempt: str
+    still_inside: str
+    too_old: str
+    worker_gone: str
+    run_stopped: str
+    no_answer: Plural
+    no_usable_answer: Plural
+    not_taken_up: Plural
+    worn_out: Plural
+    last_worker_gone: str
+    database_fault: str
+    fault: str
+    saved_by_newer: str
+    declined: str
+    conversation_too_large: str
+    model_timed_out: str
+    model_unreachable: str
+    model_busy: str
+    model_refused: str
+    model_not_asked: str
+    model_cut: str
+    model_out_of_form: str
+    model_not_finite: str
+    model_too_deep: str
+    model_same_id: str
+    model_nameless_call: str
+    set_key: str
+    settle_billing: str
+    use_another_key: str
+    name_another_model: str
+    start_anew: str
+    raise_limit: str
+    report_it: str
+
+
+@dataclass(frozen=True)
+class EndedWords:
+    """How a run or an approval ended, in a word or two."""
+
+    completed: str
+    exhausted: str
+    failed: str
+    cancelled: str
+    rejected: str
+    expired: str
+    superseded: str
+    executed: str
+
+
+@dataclass(frozen=True)
 class Texts:
     """All the words of one language, with the locale by which numbers, amounts and times are written."""
 
@@ -343,3 +452,5 @@ class Texts:
     notice: NoticeWords
     line: LineWords
     reply: ReplyWords
+    why: WhyWords
+    ended: EndedWords

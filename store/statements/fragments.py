@@ -65,9 +65,12 @@ def first_shown(source: str, card: str = "card") -> str:
 
 
 def nobody_knows(call: str, why: str) -> str:
-    """What is known of a call whose outcome nobody knows: the approval's outcome; `why` is an expression."""
-    return f"""jsonb_build_object('kind', 'unknown', 'text', {why}, 'attempts', {call}.attempts,
-           'key', {call}.key, 'first_attempt_at', {call}.first_attempt_at,
+    """What is known of a call whose outcome nobody knows: the approval's outcome.
+
+    `why` is an expression for the sentence that %(why_json)s says in other words.
+    """
+    return f"""jsonb_build_object('kind', 'unknown', 'text', {why}, 'why', %(why_json)s::jsonb,
+           'attempts', {call}.attempts, 'key', {call}.key, 'first_attempt_at', {call}.first_attempt_at,
            'retry_until', {call}.first_attempt_at + {LAST_REPEAT}, 'since', house_now())"""
 
 

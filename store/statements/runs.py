@@ -145,12 +145,15 @@ SELECT run.id, {NOTIFY}, {LATER_ON_DISK},
   FROM run"""
 
 
-def _told(status: str) -> str:
-    """The end of a statement that ends a `run`: its thread hears of it, and it is on the record."""
+def _told(status: str, why: str = "NULL::jsonb") -> str:
+    """The end of a statement that ends a `run`: its thread hears of it, and it is on the record.
+
+    `why` is an expression for what `error` says in English.
+    """
     return f"""notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
   SELECT '{status}:' || id || ':' || extract(epoch FROM house_now()), conversation_id, 'run_{status}',
-         jsonb_build_object('run_id', id, 'text', answer, 'error', error)
+         jsonb_build_object('run_id', id, 'text', answer, 'error', error, 'why', {why})
     FROM run ON CONFLICT (dedupe_key) DO NOTHING)
 SELECT run.id,
        {record("run.id", event(f"'run.{status}'", "jsonb_build_object('error', error)"))},
@@ -193,7 +196,7 @@ run AS (
 call AS (
   UPDATE calls c SET status = 'cancelled', result = {CANCELLED_RESULT}, ended_at = house_now()
     FROM run, left_over WHERE c.id = left_over.id),
-{_told("failed")}"""
+{_told("failed", "%(why_json)s::jsonb")}"""
 
 # Back in the queue, with a time: a transient fault, or an item that another call holds.
 REQUEUE_RUN = f"""

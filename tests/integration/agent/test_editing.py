@@ -9,6 +9,7 @@ from agent.decide import Recorded, Refused, confirm_draft, read_draft
 from agent.edit import BadInput, CannotPreview, check_edit, draft_edit, open_edit
 from agent.scripted import call, say, script, step
 from agent.tool import ToolError, always_ask, forbid_when
+from agent.why import said
 from store import approvals
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus
@@ -37,7 +38,7 @@ async def test_a_wrong_input_names_its_fields(
         asked = await o.propose()
         wrong = await check_edit(o.house, asked, raw)
         assert isinstance(wrong, BadInput)
-        assert [path for path, _ in wrong.fields] == [field]
+        assert [fault.path for fault in wrong.faults] == [field]
         assert await check_edit(o.house, asked, {"bills": ["b1"]}) == {"bills": ["b1"]}
 
 
@@ -209,12 +210,12 @@ async def test_an_edit_that_cannot_be_previewed_says_why(database: Database, tmp
         for words in ("There is no such bill.", "down"):
             refused = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b9"]})
             assert isinstance(refused, CannotPreview)
-            assert words in refused.message
+            assert words in refused.why.text
         strict = with_tool(
             o.house, "pay", policy=(always_ask, forbid_when(lambda i, f: "b9" in i.bills, "b9 is blocked"))
         )
         forbidden = await draft_edit(strict, asked.id, 1, o.person(), {"bills": ["b9"]})
-        assert forbidden == CannotPreview("b9 is blocked")
+        assert forbidden == CannotPreview(said("b9 is blocked"))
         assert o.execute("SELECT id FROM drafts") == []
 
 

@@ -234,10 +234,10 @@ async def test_a_run_that_is_always_paused_ends_with_its_budget(database: Databa
 @pytest.mark.parametrize(
     "reply, error",
     [
-        (answer(text("I can't"), stop_reason="refusal"), answers.DECLINED),
-        (answer(stop_reason="refusal"), answers.DECLINED),
-        (answer(text("Well, "), stop_reason="model_context_window_exceeded"), answers.TOO_LARGE),
-        (answer(use("tip", ONE), stop_reason="model_context_window_exceeded"), answers.TOO_LARGE),
+        (answer(text("I can't"), stop_reason="refusal"), answers.DECLINED.text),
+        (answer(stop_reason="refusal"), answers.DECLINED.text),
+        (answer(text("Well, "), stop_reason="model_context_window_exceeded"), answers.TOO_LARGE.text),
+        (answer(use("tip", ONE), stop_reason="model_context_window_exceeded"), answers.TOO_LARGE.text),
         (failure(413), "The model refused (413): The provider's words. The conversation is too large:"),
         (failure(401), "The model refused (401): The provider's words. Set ANTHROPIC_API_KEY"),
     ],

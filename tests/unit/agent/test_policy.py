@@ -9,6 +9,7 @@ from agent.gaps import Gap, gaps
 from agent.policy import Policy, PolicyError, load_policy, verdict_of, warnings
 from agent.tool import Facts, Risk, Tool, Verdict, ask_when
 from agent.toolbox import load_tools
+from agent.why import said
 
 REPOSITORY = Path(__file__).parents[3]
 GOOD = """
@@ -289,5 +290,5 @@ def test_the_shipped_policy_holds() -> None:
 
 def test_the_verdict_is_the_tools_own() -> None:
     refund = tool("refund", policy=ask_when(lambda _, facts: facts.count > 1, "more than one"))
-    assert verdict_of(refund, Input(), Facts(2)) == (Verdict.ASK, "more than one")
+    assert verdict_of(refund, Input(), Facts(2)) == (Verdict.ASK, said("more than one"))
     assert verdict_of(refund, Input(), Facts(1))[0] is Verdict.ALLOW

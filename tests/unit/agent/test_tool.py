@@ -23,6 +23,7 @@ from agent.tool import (
     never_ask,
 )
 from agent.toolbox import ToolsError, by_name, load_tools
+from agent.why import said
 from bot.fields import fields_of
 
 
@@ -216,9 +217,9 @@ def test_a_reversible_tool_does_not_ask_by_itself_but_its_rules_may() -> None:
 
 
 def test_the_verdict_says_why() -> None:
-    assert judge(tool(policy=huge), None, Facts(101)) == (Verdict.FORBID, "at most 100 at once")
+    assert judge(tool(policy=huge), None, Facts(101)) == (Verdict.FORBID, said("at most 100 at once"))
     _, why = judge(tool(policy=over_50), None, Facts(1, Money("1", "USD")))
-    assert "different currencies" in (why or "")
+    assert why is not None and "different currencies" in why.text
 
 
 def test_the_model_may_give_a_rationale_that_the_tool_never_sees() -> None:

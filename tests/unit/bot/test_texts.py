@@ -1,7 +1,10 @@
 """The words: every language has every sentence, with the same placeholders."""
 
+import ast
+import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -10,6 +13,10 @@ from babel import Locale
 
 from bot.texts import LANGUAGES, Texts, texts
 from bot.texts.words import Plural
+
+BOT = Path(__file__).parents[3] / "bot"
+SHOWING = ("blocks/*.py", "listeners/*.py", "faults.py", "fields.py", "forms.py", "lines.py", "replies.py")
+"""What makes messages and windows; the rest of bot also speaks to operators, in logs and on the terminal."""
 
 ONLY_IN_SOME = frozenset({"date_short_pretty", "date", "date_long", "time"})  # formats of Slack's date tokens
 
@@ -76,3 +83,35 @@ def test_a_plural_follows_the_rules_of_the_language() -> None:
 def test_a_form_that_a_language_needs_and_lacks_falls_back() -> None:
     assert Plural(one="a", other="b").of(3, "sl") == "b"
     assert Locale.parse("sl").plural_form(3) == "few"
+
+
+def own_words(source: str) -> Iterator[str]:
+    """The strings of a source that read like words of a sentence.
+
+    Docstrings do not count, nor what an error or the log says: nobody in Slack reads these.
+    """
+    tree = ast.parse(source)
+    unread = (ast.Raise, ast.Assert)
+    skipped = [node for node in ast.walk(tree) if isinstance(node, unread) or _is_unread(node)]
+    inside = {id(part) for node in skipped for part in ast.walk(node)}
+    strings = (n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in inside)
+    for text in strings:
+        if isinstance(text, str) and re.search(r"[A-Za-z]{2}[,.:;]? [A-Za-z]{2}", text):
+            yield text
+
+
+def _is_unread(node: ast.AST) -> bool:
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log.")
+
+
+def test_what_makes_messages_and_windows_has_no_words_of_its_own() -> None:
+    files = [path for pattern in SHOWING for path in BOT.glob(pattern)]
+    assert len(files) > 30
+    assert {path.name: found for path in files if (found := list(own_words(path.read_text("utf-8"))))} == {}
+
+
+def test_words_in_a_source_are_found() -> None:
+    source = 'def f(n):\n    """Some words."""\n    log.info("some words")\n    return f"{n} words more"\n'
+    assert list(own_words(source)) == [" words more"]

@@ -16,7 +16,9 @@ from bot.blocks.notices import notice
 from bot.blocks.unknown import reminder
 from bot.commands.approvals import what_to_do
 from bot.texts import texts
+from bot.texts.words import EndedWords
 from store.records import Actor, Approval, NobodyKnows, Run
+from store.transitions import FINISHED_RUNS, OPEN_APPROVALS, ApprovalStatus
 from tests.unit.bot.rows import ANA, LEO, MARTA, NOW, approval, approved, settled, tried_again, unknown
 from tests.unit.bot.seen import accepted, buttons, read
 
@@ -218,6 +220,16 @@ def test_a_stopped_run_says_what_of_it_is_not_over(left: tuple[Approval, ...], w
 def test_why_nothing_was_stopped_is_said(refused: NotStopped, words: str) -> None:
     assert words in read(accepted(replies.not_stopped(refused, "apr_<x>", EN)))
     assert "/approvals cancel ID" in read(accepted(replies.stop_which(EN)))
+
+
+ENDS = sorted({*FINISHED_RUNS, *(set(ApprovalStatus) - OPEN_APPROVALS)})
+
+
+@pytest.mark.parametrize("status", ENDS)
+def test_how_it_ended_is_said_in_the_readers_language(status: str) -> None:
+    words = EndedWords(**{name: f"[{said}]" for name, said in vars(EN.ended).items()})
+    said = replies.not_stopped(NotStopped("ended", a_run(), status), "apr_1", replace(EN, ended=words))
+    assert f"ended already ([{vars(EN.ended)[status]}])" in read(accepted(said))
 
 
 def test_a_cancelled_card_and_whoever_presses_it_read_who_stopped_the_run() -> None:
