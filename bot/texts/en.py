@@ -85,7 +85,19 @@ ENGLISH = Texts(
         retry_until="it can be tried again until {when}",
         no_retry="it cannot be tried again any more",
         ran="It ran",
+        ran_title="Say that it ran?",
+        ran_final=(
+            "It is recorded under your name that it ran, and nobody can change that afterwards. "
+            "The agent is told that it did happen and must not be repeated. "
+            "Look at what really happened first."
+        ),
         did_not_run="It did not run",
+        did_not_run_title="Say that it did not run?",
+        did_not_run_final=(
+            "It is recorded under your name that nothing of it ran, and nobody can change that afterwards. "
+            "The agent is told that it did not happen, and may ask for it again. "
+            "Look at what really happened first."
+        ),
         try_again="Try again",
         try_again_title="Try it again?",
         try_again_safe=(

@@ -93,7 +93,11 @@ class CardWords:
     retry_until: str
     no_retry: str
     ran: str
+    ran_title: str
+    ran_final: str
     did_not_run: str
+    did_not_run_title: str
+    did_not_run_final: str
     try_again: str
     try_again_title: str
     try_again_safe: str
