@@ -110,8 +110,13 @@ def _asked(approval: Approval, context: CardContext) -> Phrase:
     return joined([phrase, (Link(context.thread_link, texts.common.open_thread),)], texts.common.separator)
 
 
+def is_edited(approval: Approval) -> bool:
+    """Whether the current revision is not the model's own."""
+    return approval.author is not None and approval.author.kind != "model"
+
+
 def _edited(approval: Approval, context: CardContext) -> list[Phrase]:
-    if approval.author is None or approval.author.kind == "model":
+    if not is_edited(approval):
         return []
     edits = input_changes(approval.original_input, approval.shown.input, context.field_titles, context.texts)
     by = fill(context.texts.card.edited, who=who(approval.author, context.texts))

@@ -255,6 +255,10 @@ class LineWords:
     again_soon: str
     waiting: str
     either: str
+    edited: str
+    edited_items: str
+    added: Plural
+    left_out: Plural
     approved: str
     unknown: str
     completed: str
