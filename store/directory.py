@@ -16,6 +16,15 @@ async def read_user(db: Database, team_id: str, user_id: str) -> DirectoryUser |
     return None if row is None else DirectoryUser(**row)
 
 
+async def name_of(db: Database, user_id: str) -> str | None:
+    """What Slack last called a user, of whichever workspace; None: it was never asked."""
+    row = await db.one(
+        "SELECT name FROM directory_users WHERE user_id = %s ORDER BY refreshed_at DESC LIMIT 1",
+        [text(user_id)],
+    )
+    return None if row is None else str(row["name"])
+
+
 async def save_user(db: Database, user: DirectoryUser) -> None:
     """Keep what Slack said about a user just now."""
     await db.query(

@@ -469,3 +469,10 @@ async def test_a_user_is_kept_with_the_age_of_what_is_known(
     assert (again.name, again.deleted) == ("Marta\ufffd", True)
     assert again.age < 60
     assert await directory.read_user(db, "T0OTHER", "U0MARTA") is None
+
+
+async def test_a_person_is_called_what_slack_last_called_them(db: Database) -> None:
+    for team, name in (("T0OTHER", "M. Gil"), (TEAM, "Marta")):
+        await directory.save_user(db, DirectoryUser(team, "U0MARTA", name, False, False, False, False, 0))
+    assert await directory.name_of(db, "U0MARTA") == "Marta"
+    assert await directory.name_of(db, "U0LEO") is None

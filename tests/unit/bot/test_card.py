@@ -123,9 +123,16 @@ def test_a_superseded_card_says_what_moved_that_nothing_ran_and_links_the_new_on
     message = accepted(card(approved("superseded", outcome=MOVED), context))
     said = read(message)
     assert "failed payments: 38 → 41" in said
-    assert "Nothing ran. The agent is looking again." in said
+    assert "Nothing ran." in said
     assert "https://shop.slack.com/archives/C0/p2" in str(message.blocks)
     assert "failed payments: 38 → 41" in message.text
+
+
+def test_a_superseded_card_says_that_the_agent_looks_again_until_there_is_a_new_request() -> None:
+    row = approved("superseded", outcome=MOVED)
+    assert "Nothing ran. The agent is looking again." in seen(row)
+    anew = seen(replace(row, replaced_by=ApprovalId("ap_2")))
+    assert "Nothing ran." in anew and "looking again" not in anew
 
 
 def test_a_superseded_card_without_moved_facts_says_why() -> None:
