@@ -61,6 +61,17 @@ async def test_what_cannot_be_previewed_is_said_above_what_was_typed(
         await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
 
 
+async def test_payments_typed_with_commas_on_one_line_are_those_payments(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        await fill_payments(stage, ["pay_0007, pay_0017"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 2 payments" in shown(stage), **WAIT)
+
+
 @pytest.mark.parametrize("gone", ["closed", "lost"])
 async def test_an_edit_that_was_not_confirmed_is_filled_in_again_for_its_author(
     database: Database, monkeypatch: pytest.MonkeyPatch, gone: str

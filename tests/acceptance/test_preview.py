@@ -372,7 +372,7 @@ def test_what_the_tool_says_when_it_cannot_measure_is_what_the_agent_would_be_to
     given = '{"payment_ids": ["pay_9999"], "reason": "charged twice"}'
     assert wrong("refund_payments", "--input", given, DATABASE_URL=shop.url) == [
         "vistobueno: Nobody would be asked, and the agent would be told: there are no payments pay_9999; "
-        "search for them again."
+        "leave them out or look them up."
     ]
 
 
