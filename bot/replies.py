@@ -95,6 +95,8 @@ def _why(refused: Refused, texts: Texts, user_id: str) -> Phrase:
             return _stale(approval, texts)
         case "draft_outdated":
             return fill(texts.reply.draft_outdated, who=_first(approval, texts))
+        case "edit_counted":
+            return _edit_counted(approval, texts)
         case "settled":
             return _settled(approval, texts, user_id)
         case (
@@ -187,6 +189,12 @@ def _already_voted(approval: Approval, texts: Texts) -> Phrase:
         return fill(texts.reply.already_voted)
     template = texts.reply.already_voted_missing.of(missing, texts.locale)
     return fill(template, n=number_text(missing, texts.locale))
+
+
+def _edit_counted(approval: Approval, texts: Texts) -> Phrase:
+    missing, named = max(approval.rule.quorum - len(approval.votes), 1), words(title(approval), limits.LINE)
+    template = texts.reply.edit_counted.of(missing, texts.locale)
+    return fill(template, title=named, n=number_text(missing, texts.locale))
 
 
 def _stale(approval: Approval, texts: Texts) -> Phrase:
