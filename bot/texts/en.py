@@ -359,6 +359,7 @@ ENGLISH = Texts(
             "There is no approval “{id}” that you may see. The id is in the last line of a card; "
             "/approvals all lists what waits."
         ),
+        show_which="Say which one: /approvals show ID, with the id in the last line of the card.",
         stop_which="Say which one: /approvals cancel ID, with the id in the last line of the card.",
         stop_no_such="There is no approval and no run “{id}” here, so nothing was stopped.",
         stop_not_yours="Only {requester} or {roles} may stop this, so nothing was stopped.",

@@ -331,6 +331,7 @@ class ReplyWords:
     stopped_but_executing: str
     stopped_but_unknown: str
     no_such_approval: str
+    show_which: str
     stop_which: str
     stop_no_such: str
     stop_not_yours: str
