@@ -15,7 +15,7 @@ from bot.blocks.values import list_counts, number_text
 from bot.texts import Texts
 from store.records import Approval, Call
 from store.records import Line as Rows
-from store.transitions import ApprovalStatus, CallStatus, RunStatus
+from store.transitions import OPEN_APPROVALS, ApprovalStatus, CallStatus, RunStatus
 
 Count = tuple[int, int | None]
 
@@ -135,19 +135,22 @@ def _has_moved(call: Call) -> bool:
 
 def _open(rows: Rows, context: LineContext) -> list[Phrase]:
     texts = context.texts
+    alone = sum(approval.status in OPEN_APPROVALS for approval in rows.approvals) == 1
     said: Mapping[ApprovalStatus, Callable[[Approval], Phrase]] = {
-        ApprovalStatus.PENDING: lambda approval: _waiting(approval, context),
+        ApprovalStatus.PENDING: lambda approval: _waiting(approval, context, alone=alone),
         ApprovalStatus.APPROVED: lambda approval: _named(texts.line.approved, approval, texts),
         ApprovalStatus.UNKNOWN: lambda approval: _named(texts.line.unknown, approval, texts),
     }
     return _listed([said[a.status](a) for a in rows.approvals if a.status in said], texts)
 
 
-def _waiting(approval: Approval, context: LineContext) -> Phrase:
+def _waiting(approval: Approval, context: LineContext, *, alone: bool) -> Phrase:
     texts = context.texts
     names = context.names.get(approval.id)
+    # for what it waits stands right below, in the notice that it was asked, unless it was edited since
+    told = alone and not is_edited(approval)
     return fill(
-        texts.line.waiting,
+        texts.line.waiting if told else texts.line.waiting_of,
         who=words(texts.line.either.join(names) if names else roles(deciding_roles(approval)), LINE),
         when=moment(approval.expires_at, texts),
         title=_title(approval, texts),

@@ -254,6 +254,7 @@ class LineWords:
     again: str
     again_soon: str
     waiting: str
+    waiting_of: str
     either: str
     edited: str
     edited_items: str

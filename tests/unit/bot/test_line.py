@@ -134,12 +134,21 @@ def test_a_count_belongs_to_the_call_that_executes() -> None:
     assert said(run("running"), call("done"), count=(12, 41)) == "Reading the results."
 
 
-def test_a_run_that_waits_says_for_whom_until_when_and_for_what() -> None:
+def test_a_run_that_waits_says_for_whom_and_until_when() -> None:
     waits, asked = run("awaiting_approval"), (approval(),)
-    until = f"until 2026-11-27 23:10 UTC: {TITLE}"
+    until = "until 2026-11-27 23:10 UTC"
     assert said(waits, call("asked"), approvals=asked) == f"Waiting for support_lead, {until}"
     named = said(waits, call("asked"), approvals=asked, names={"ap_1": ["Marta", "Ana"]})
     assert named == f"Waiting for Marta or Ana, {until}"
+
+
+def test_a_run_that_waits_for_several_says_for_what() -> None:
+    other = replace(approval(), id=ApprovalId("ap_2"))
+    words = said(run("awaiting_approval"), call("asked"), approvals=(approval(), other))
+    assert words.split("\n") == [f"Waiting for support_lead, until 2026-11-27 23:10 UTC: {TITLE}"] * 2
+    ended = replace(approved("superseded"), id=ApprovalId("ap_2"))
+    words = said(run("awaiting_approval"), call("asked"), approvals=(ended, approval()))
+    assert words == "Waiting for support_lead, until 2026-11-27 23:10 UTC"
 
 
 EDITED = {"author": MARTA, "original_input": {"payment_ids": [*ITEMS, "pay_900"], "reason": "twice"}}
@@ -177,7 +186,7 @@ def test_calls_of_one_turn_are_told_one_a_line() -> None:
     )
     first, second, third = words.split("\n")
     assert (first, third) == ("⏳ Refunding payments", f"Approved, about to run: {TITLE}")
-    assert second.startswith("Waiting for support_lead, ")
+    assert second == f"Waiting for support_lead, until 2026-11-27 23:10 UTC: {TITLE}"
 
 
 def test_what_nobody_knows_waits_for_a_person() -> None:
