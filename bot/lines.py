@@ -117,7 +117,7 @@ class Lines:
                 log.info("a name could not be looked up", user=user_id, error=Fault.of(error).code)
                 return None
             if known is not None:
-                await directory.save_user(self._house.db, known)
+                await directory.add_user(self._house.db, known)
         return None if known is None else known.name
 
     def _deciders(self, approval: Approval) -> Sequence[str]:
