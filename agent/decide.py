@@ -24,6 +24,7 @@ RefusalKind = Literal[
     "cancelled",
     "superseded",
     "draft_outdated",
+    "edit_counted",
     "draft_unknown",
     "tool_changed",
     "settled",
@@ -199,8 +200,8 @@ async def confirm_draft(
             return await refuse(house, draft_id, None, person, "edit", "draft_unknown")
         approval = await approvals.read(house.db, draft.approval_id)
         kind = refusal_of(approval, draft.base_revision, person, "edit")
-        if kind == "stale_revision":
-            kind = "draft_outdated"
+        if approval is not None and kind == "stale_revision":
+            kind = await _became_of(house, draft, approval)
         if approval is None or kind is not None:
             return await refuse(house, draft.approval_id, approval, person, "edit", kind or "unknown")
         if _looks_the_same(draft.content, approval.shown):
@@ -212,6 +213,14 @@ async def confirm_draft(
         )
         if won:
             return Recorded(won, "edit", missing)
+
+
+async def _became_of(house: House, draft: Draft, approval: Approval) -> RefusalKind:
+    """Why a draft does not count now, of an approval that has another revision than it was made from."""
+    now = await approvals.read_draft(house.db, draft.id)  # it may have been confirmed meanwhile
+    if now is None or now.confirmed_as is None:
+        return "draft_outdated"
+    return "edit_counted" if now.confirmed_as == approval.revision else "stale_revision"
 
 
 async def read_draft(house: House, draft_id: str) -> Draft | None:

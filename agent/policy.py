@@ -114,7 +114,7 @@ class Policy:
 def load_policy(path: str | Path, tools: Mapping[str, Tool], *, home_team: str | None = None) -> Policy:
     """Read and check the policy and the instructions it names; PolicyError is one sentence for a person."""
     top = read_toml(Path(path)).only({"agent", "defaults", "roles", "tools"})
-    roles = {name: _read_role(top.table("roles").table(name)) for name in top.table("roles").values}
+    roles = {name: _read_role(top.table("roles"), name) for name in top.table("roles").values}
     defaults = top.table("defaults").only(_RULE_KEYS)
     _read_rule(defaults, defaults, roles)  # the defaults must hold by themselves, even with no tool at all
     for name in top.table("tools").values:
@@ -209,8 +209,11 @@ def _read_instructions(section: Section, policy_path: Path) -> str:
     return text
 
 
-def _read_role(section: Section) -> tuple[str, ...]:
-    users = section.only({"users"}).texts("users", '"U0MARTA"')
+def _read_role(roles: Section, name: str) -> tuple[str, ...]:
+    if not name.strip() or not name.isprintable():
+        raise roles.fault(repr(name), "is no name of a role; write it like [roles.support_lead]")
+    section = roles.table(name).only({"users"})
+    users = section.texts("users", '"U0MARTA"')
     for user in users:
         if not _USER_ID.fullmatch(user):
             raise section.fault(

@@ -107,15 +107,37 @@ class Section:
 def read_toml(path: Path) -> Section:
     """Read the whole file; PolicyError if it is not there, cannot be read or is no TOML."""
     try:
-        return Section(str(path), "", tomllib.loads(read_text(path, "VISTOBUENO_POLICY")))
+        values = tomllib.loads(read_text(path, "VISTOBUENO_POLICY"))
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(f"{path} is not valid TOML; correct it: {error}.") from error
     except RecursionError as error:
         raise PolicyError(f"{path} has values nested too deeply; write them in tables.") from error
+    except ValueError as error:  # int() reads no more than some thousand digits
+        raise _beyond_numbers(path) from error
+    if _holds_beyond_numbers(values):
+        raise _beyond_numbers(path)
+    return Section(str(path), "", values)
+
+
+def _beyond_numbers(path: Path) -> PolicyError:
+    return PolicyError(f"{path} has a number of more than 64 bits; write a smaller one.")
+
+
+def _holds_beyond_numbers(value: object) -> bool:
+    # what TOML promises to hold: https://toml.io/en/v1.0.0#integer
+    match value:
+        case int():
+            return not -(2**63) <= value < 2**63
+        case dict():
+            return any(map(_holds_beyond_numbers, value.values()))
+        case list():
+            return any(map(_holds_beyond_numbers, value))
+        case _:
+            return False
 
 
 def read_text(path: Path, named_by: str) -> str:
-    """Read a UTF-8 file; PolicyError if it cannot be read, saying who named it."""
+    """Read a UTF-8 file, without its byte order mark; PolicyError says who named one that cannot be read."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)  # not more: it may be a device
@@ -123,7 +145,7 @@ def read_text(path: Path, named_by: str) -> str:
             raise PolicyError(
                 f"{path} is larger than {LARGEST // 1_000_000} MB; correct its path in {named_by}."
             )
-        return content.decode().replace("\r\n", "\n")
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         why = error.strerror or error
         raise PolicyError(

@@ -60,8 +60,8 @@ def freeze(
 ) -> Measured:
     """Give everything that is kept and shown of a call, with its hashes.
 
-    Without a preview the exact input and the facts are shown. `replaced` are the items of the approval that
-    this one replaces: rows of items it did not have are shown first. The shown preview has, besides the
+    Without a preview the exact input and the named facts are shown. `replaced` are the items of the approval
+    that this one replaces: rows of items it did not have are shown first. The shown preview has, besides the
     tool's parts, "change" ({"added", "left_out"} in items, None if it replaces nothing), "added" (the
     positions of added rows) and "hidden" (how many lines, columns and rows are not shown).
     Raises TypeError or ValueError for a value that cannot be kept.
@@ -186,10 +186,8 @@ def _default_preview(tool: Tool, input: BaseModel, facts: Facts) -> Preview:
         for name, field in tool.input.model_fields.items()
     }
     impact = [f"{titles.get(name, name)}: {_value(value)}" for name, value in input_json(input).items()]
-    if tool.facts is not None:
-        impact.append(f"Count: {facts.count}")
-        impact += [f"Amount: {facts.amount}"] if facts.amount is not None else []
-        impact += [f"{_words(name)}: {_value(plain(value))}" for name, value in facts.more.items()]
+    # count and amount have a line of their own on the card
+    impact += [f"{_words(name)}: {_value(plain(value))}" for name, value in facts.more.items()]
     return Preview(_words(tool.name), impact)
 
 

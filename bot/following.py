@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from slack_sdk.errors import SlackApiError
@@ -65,6 +65,7 @@ class _Followed:
     count: Count | None = None
     counted: Said | None = None
     failures: int = 0
+    begins: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
     @property
@@ -97,6 +98,7 @@ class Following:
         """See Progress."""
         followed = self._follow(run_id)
         followed.moved, followed.count, followed.counted = True, count, None
+        followed.begins.set()
         try:
             yield
         finally:
@@ -130,16 +132,32 @@ class Following:
                 if followed.is_behind:
                     await self._sleep(self._allowance.take())
                     await self._try(run_id, followed)
-                await self._sleep(EVERY_SECONDS)
+                await self._pause(followed)
         except Exception:
             # whatever is wrong with what is shown, the run and all others must not hear of it
             log.exception("a fault while progress was shown", run=run_id)
         finally:
             self._followed.pop(run_id, None)
 
+    async def _pause(self, followed: _Followed) -> None:
+        """Wait for a second, or until a tool begins: that it has not is wrong then, perhaps for a lease."""
+        waits = [
+            asyncio.ensure_future(self._sleep(EVERY_SECONDS)),
+            asyncio.create_task(followed.begins.wait()),
+        ]
+        try:
+            ended, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in ended:
+                await wait
+        finally:
+            for wait in waits:
+                wait.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
+
     async def _try(self, run_id: RunId, followed: _Followed) -> None:
         """Show it once; if that fails, it is tried a few times, and no more before the run moves."""
         followed.moved, followed.counted = False, followed.said
+        followed.begins.clear()
         again = True
         try:
             shown = await self._show(run_id, followed.counted)

@@ -56,8 +56,9 @@ def read_form(
 ) -> dict[str, Any]:
     """The raw input after the edit, for `check_edit`; `values` are those of the form of `stored`.
 
-    A field that is absent from `values` or was not touched keeps its stored value. What does not read as
-    its field's kind stays text, for the tool's schema to refuse in its own words.
+    A field that is absent from `values` or was not touched keeps its stored value. Commas on a line separate
+    entries where no entry can hold one, as far as the stored ones and the schema tell. What does not read
+    as its field's kind stays text, for the tool's schema to refuse in its own words.
     """
     raw: dict[str, Any] = copy.deepcopy(dict(stored))
     for one in _inputs(model, stored, revision):
@@ -65,7 +66,7 @@ def read_form(
             continue
         value = values[one.block_id]
         if _comparable(value) != _comparable(one.shown):
-            _put(raw, one.field, value)
+            _put(raw, one.field, _one_per_line(one, value))
     return raw
 
 
@@ -179,6 +180,36 @@ def _comparable(value: FormValue) -> FormValue:
     if isinstance(value, str):
         return value.replace("\r\n", "\n").strip() or None
     return tuple(sorted(value)) if value else None
+
+
+def _one_per_line(one: _Input, value: FormValue) -> FormValue:
+    if one.field.kind is not Kind.LINES or not isinstance(value, str):
+        return value
+    return "\n".join(part for line in value.splitlines() for part in _entries(one, line))
+
+
+def _entries(one: _Input, line: str) -> list[str]:
+    # only ids: "Ruiz, Ana" may be one name, and "1,204" one number
+    known = one.shown.splitlines() if isinstance(one.shown, str) else []
+    parts = [part.strip() for part in line.split(",")]
+    ids = known and one.field.entry is Kind.TEXT and not any(map(_is_no_id, (*known, *parts)))
+    return [part for part in parts if part] if ids and not _may_be_one(one.field, line.strip()) else [line]
+
+
+def _is_no_id(text: str) -> bool:
+    return "," in text or len(text.split()) > 1
+
+
+def _may_be_one(field: Field, line: str) -> bool:
+    """Whether the schema speaks of entries and may mean such a line by one."""
+    entry = field.schema.get("items", {})
+    pattern = entry.get("pattern")
+    if pattern is None:
+        return "type" not in entry
+    try:
+        return re.search(pattern, line) is not None
+    except re.error:  # pydantic's patterns are those of Rust
+        return True
 
 
 def _put(raw: dict[str, Any], field: Field, value: FormValue) -> None:

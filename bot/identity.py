@@ -12,6 +12,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.policy import Person, Policy
+from bot.slack import error_code
 from bot.slack_json import Body, maybe, need
 from bot.tasks import Tasks
 from store import directory
@@ -106,7 +107,7 @@ async def ask_for(slack: AsyncWebClient, user_id: str, home_team: str) -> Direct
     try:
         response = await slack.users_info(user=user_id)
     except SlackApiError as error:
-        if error.response.get("error") in UNKNOWN_TO_SLACK:
+        if error_code(error) in UNKNOWN_TO_SLACK:
             return None
         raise
     return read_user(response["user"], home_team)
@@ -151,4 +152,4 @@ def why_nobody(user: DirectoryUser) -> Why | None:
 
 
 def _reason(error: BaseException) -> str:
-    return str(error.response.get("error")) if isinstance(error, SlackApiError) else type(error).__name__
+    return error_code(error) if isinstance(error, SlackApiError) else type(error).__name__

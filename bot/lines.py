@@ -1,10 +1,12 @@
 """Keeps the line of each run, the first message of its answer, as its rows are, in Slack."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from uuid import uuid4
 
+import structlog
 from slack_sdk.errors import SlackApiError
 
 from agent.house import House
@@ -13,7 +15,9 @@ from bot.blocks.line import LineContext, line
 from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.people import deciding_roles
 from bot.following import Busy, Following, Said
-from bot.slack import Slack
+from bot.identity import ask_for
+from bot.posting import Fault
+from bot.slack import UNREACHABLE, Slack
 from bot.texts import Texts
 from bot.wake import Wake
 from store import directory, lines, runs
@@ -21,7 +25,9 @@ from store.errors import StoreError
 from store.records import Approval, Line
 from store.transitions import ApprovalStatus, RunStatus
 
-LEASE_SECONDS = 5.0  # longer than one call of Slack that is given up after 2 s
+log = structlog.get_logger(__name__)
+
+LEASE_SECONDS = 5.0  # longer than two calls of Slack, one after the other, that are given up after 2 s
 MOST_NAMED = 3
 
 
@@ -88,17 +94,31 @@ class Lines:
         return line(rows, LineContext(self._texts, doing, await self._names(rows.approvals), counted))
 
     async def _names(self, approvals: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
-        """By approval, who may decide it now, if these are few people whom Slack has named before."""
+        """By approval, who may decide it now, if these are few people whom Slack names."""
         found: dict[str, Sequence[str]] = {}
         for approval in approvals:
             people = self._deciders(approval) if approval.status is ApprovalStatus.PENDING else ()
             if 0 < len(people) <= MOST_NAMED:
                 team = approval.conversation.team_id
-                users = [await directory.read_user(self._house.db, team, user) for user in people]
-                names = [user.name for user in users if user is not None]
+                # at once: the line is not ours for long
+                asked = await asyncio.gather(*(self._name_of(team, user) for user in people))
+                names = [name for name in asked if name is not None]
                 if len(names) == len(people):
                     found[approval.id] = names
         return found
+
+    async def _name_of(self, team_id: str, user_id: str) -> str | None:
+        """What Slack last called somebody, or calls them now; None if it does not say."""
+        known = await directory.read_user(self._house.db, team_id, user_id)
+        if known is None:
+            try:
+                known = await ask_for(self._slack.quick, user_id, team_id)
+            except (SlackApiError, *UNREACHABLE) as error:
+                log.info("a name could not be looked up", user=user_id, error=Fault.of(error).code)
+                return None
+            if known is not None:
+                await directory.add_user(self._house.db, known)
+        return None if known is None else known.name
 
     def _deciders(self, approval: Approval) -> Sequence[str]:
         said = {vote.person.user_id for vote in approval.votes}

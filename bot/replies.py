@@ -90,8 +90,8 @@ def _why(refused: Refused, texts: Texts, user_id: str) -> Phrase:
             return _closed(approval, kind, texts)
         case "not_an_approver":
             return fill(texts.reply.not_an_approver, roles=roles(deciding_roles(approval)))
-        case "already_voted":
-            return _already_voted(approval, texts)
+        case "already_voted" | "edit_counted" as kind:
+            return _counts_already(approval, kind, texts)
         case "stale_revision":
             return _stale(approval, texts)
         case "draft_outdated":
@@ -183,12 +183,17 @@ def _settled(approval: Approval, texts: Texts, user_id: str) -> Phrase:
     return fill(template, when=moment(at, texts), **named)
 
 
-def _already_voted(approval: Approval, texts: Texts) -> Phrase:
-    missing = approval.rule.quorum - len(approval.votes)
+def _counts_already(
+    approval: Approval, kind: Literal["already_voted", "edit_counted"], texts: Texts
+) -> Phrase:
+    missing, reply = approval.rule.quorum - len(approval.votes), texts.reply
+    n = number_text(max(missing, 1), texts.locale)
+    if kind == "edit_counted":
+        template = reply.edit_counted.of(max(missing, 1), texts.locale)
+        return fill(template, title=words(title(approval), limits.LINE), n=n)
     if missing < 1:
-        return fill(texts.reply.already_voted)
-    template = texts.reply.already_voted_missing.of(missing, texts.locale)
-    return fill(template, n=number_text(missing, texts.locale))
+        return fill(reply.already_voted)
+    return fill(reply.already_voted_missing.of(missing, texts.locale), n=n)
 
 
 def _stale(approval: Approval, texts: Texts) -> Phrase:
@@ -227,6 +232,11 @@ def not_stopped(refused: NotStopped, subject: str, texts: Texts) -> Message:
 def no_such_approval(approval_id: str, texts: Texts) -> Message:
     """The command to show an approval that is not there, or not for this person's eyes."""
     return sentence(fill(texts.reply.no_such_approval, id=words(approval_id, limits.NAME)))
+
+
+def show_which(texts: Texts) -> Message:
+    """Which one the command should show is not said."""
+    return sentence(fill(texts.reply.show_which))
 
 
 def stop_which(texts: Texts) -> Message:

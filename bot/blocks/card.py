@@ -31,7 +31,7 @@ from bot.texts import Texts
 from store.records import Approval
 from store.transitions import ApprovalStatus
 
-__all__ = ["Action", "CardContext", "card", "plain_card", "spent", "title"]
+__all__ = ["Action", "CardContext", "card", "plain_card", "spent", "title", "what_happened"]
 
 
 _MOST_VALUES = 12
@@ -52,7 +52,8 @@ def card(approval: Approval, context: CardContext, *, mention: bool = False, tab
     Without `table` the sample is short lines, for a Slack that refuses the table.
     """
     texts = context.texts
-    blocks = [header(title(approval)), *_state(approval, context), *_call(approval, context, mention=mention)]
+    blocks = [header(title(approval)), *what_happened(approval, context)]
+    blocks += _call(approval, context, mention=mention)
     blocks += details.sample(approval.shown, texts, as_table=table)
     blocks += _rationale(approval, texts)
     blocks += _pressable(approval, context)
@@ -79,7 +80,8 @@ def title(approval: Approval) -> str:
     return str(approval.shown.preview["title"])
 
 
-def _state(approval: Approval, context: CardContext) -> list[Block]:
+def what_happened(approval: Approval, context: CardContext) -> list[Block]:
+    """What became of it and what its tool gave back; nothing while it is pending."""
     if approval.status == ApprovalStatus.PENDING:
         return []
     happened = lines(status_lines(approval, context.texts, context.replaced_by_link), limits.STATUS)

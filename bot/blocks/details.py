@@ -1,5 +1,6 @@
 """The lines of a card about the call itself: impact, facts, precondition, who asked, what to beware of."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -57,15 +58,28 @@ class CardContext:
 def impact(shown: Measured, texts: Texts) -> list[Phrase]:
     """The preview's own lines, and the counted facts where its title does not say them."""
     told = [words(f"• {line}", _IMPACT_LINE) for line in shown.preview["impact"]]
-    if _title_says(shown, texts.locale):
+    if _nothing_counted(shown) or _title_says(shown, texts.locale):
         return told
     return [*told, fill(texts.card.measured, facts=facts_text(shown.facts, texts))]
 
 
+def _nothing_counted(shown: Measured) -> bool:
+    # what a tool without facts of its own has: one call
+    facts = shown.facts
+    return facts["count"] == 1 and not (facts.get("amount") or facts["items"] or facts.get("more"))
+
+
 def _title_says(shown: Measured, locale: str) -> bool:
     count, amount, title = shown.facts["count"], shown.facts.get("amount"), shown.preview["title"]
-    says_count = str(count) in title or number_text(count, locale) in title or count == 1
-    return says_count and (not amount or amount_text(amount, locale) in title)
+    counted = [str(count), number_text(count, locale), *(shown.items if count == 1 else ())]
+    says_count = any(_stands_in(title, said) for said in counted)
+    return says_count and (not amount or _stands_in(title, amount_text(amount, locale)))
+
+
+def _stands_in(title: str, said: str) -> bool:
+    # as a word of its own: neither "6" in "365 days" nor "204" in "1 204", as French writes it
+    ends = r"(?:[.,:;!?)”…]+(?!\S)|(?!\S)(?!\s\d))"
+    return re.search(rf"(?<!\S)(?<!\d\s)[(“]?{re.escape(said)}{ends}", title) is not None
 
 
 def essentials(approval: Approval, context: CardContext) -> list[Phrase]:
@@ -110,8 +124,13 @@ def _asked(approval: Approval, context: CardContext) -> Phrase:
     return joined([phrase, (Link(context.thread_link, texts.common.open_thread),)], texts.common.separator)
 
 
+def is_edited(approval: Approval) -> bool:
+    """Whether the current revision is not the model's own."""
+    return approval.author is not None and approval.author.kind != "model"
+
+
 def _edited(approval: Approval, context: CardContext) -> list[Phrase]:
-    if approval.author is None or approval.author.kind == "model":
+    if not is_edited(approval):
         return []
     edits = input_changes(approval.original_input, approval.shown.input, context.field_titles, context.texts)
     by = fill(context.texts.card.edited, who=who(approval.author, context.texts))

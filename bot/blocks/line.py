@@ -7,14 +7,15 @@ from typing import assert_never
 
 from bot.blocks.bounded import Message, lines, message
 from bot.blocks.card import title
+from bot.blocks.details import is_edited
 from bot.blocks.limits import LINE
-from bot.blocks.people import deciding_roles, moment, roles
+from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Phrase, fill, joined, words
-from bot.blocks.values import number_text
+from bot.blocks.values import list_counts, number_text
 from bot.texts import Texts
 from store.records import Approval, Call
 from store.records import Line as Rows
-from store.transitions import ApprovalStatus, CallStatus, RunStatus
+from store.transitions import OPEN_APPROVALS, ApprovalStatus, CallStatus, RunStatus
 
 Count = tuple[int, int | None]
 
@@ -134,23 +135,43 @@ def _has_moved(call: Call) -> bool:
 
 def _open(rows: Rows, context: LineContext) -> list[Phrase]:
     texts = context.texts
+    alone = sum(approval.status in OPEN_APPROVALS for approval in rows.approvals) == 1
     said: Mapping[ApprovalStatus, Callable[[Approval], Phrase]] = {
-        ApprovalStatus.PENDING: lambda approval: _waiting(approval, context),
-        ApprovalStatus.APPROVED: lambda approval: _named(texts.line.approved, approval),
-        ApprovalStatus.UNKNOWN: lambda approval: _named(texts.line.unknown, approval),
+        ApprovalStatus.PENDING: lambda approval: _waiting(approval, context, alone=alone),
+        ApprovalStatus.APPROVED: lambda approval: _named(texts.line.approved, approval, texts),
+        ApprovalStatus.UNKNOWN: lambda approval: _named(texts.line.unknown, approval, texts),
     }
     return _listed([said[a.status](a) for a in rows.approvals if a.status in said], texts)
 
 
-def _waiting(approval: Approval, context: LineContext) -> Phrase:
+def _waiting(approval: Approval, context: LineContext, *, alone: bool) -> Phrase:
     texts = context.texts
     names = context.names.get(approval.id)
+    # for what it waits stands right below, in the notice that it was asked, unless it was edited since
+    told = alone and not is_edited(approval)
     return fill(
-        texts.line.waiting,
+        texts.line.waiting if told else texts.line.waiting_of,
         who=words(texts.line.either.join(names) if names else roles(deciding_roles(approval)), LINE),
         when=moment(approval.expires_at, texts),
-        title=words(title(approval), LINE),
+        title=_title(approval, texts),
     )
+
+
+def _title(approval: Approval, texts: Texts) -> Phrase:
+    """What the call would do, and by whom it was edited: whoever asked reads it nowhere else."""
+    said, named = texts.line, words(title(approval), LINE)
+    if not is_edited(approval):
+        return named
+    by = who(approval.author, texts)
+    counts = list_counts(approval.original_input, approval.shown.input)
+    told = [
+        plural.of(n, texts.locale).format(n=number_text(n, texts.locale))
+        for plural, n in zip((said.added, said.left_out), counts, strict=True)
+        if n
+    ]
+    if not told:
+        return fill(said.edited, title=named, who=by)
+    return fill(said.edited_items, title=named, who=by, difference=", ".join(told))
 
 
 # --- when it has ended ---
@@ -167,11 +188,11 @@ def _outcomes(rows: Rows, texts: Texts) -> list[Phrase]:
         ApprovalStatus.CANCELLED: texts.line.call_cancelled,
         ApprovalStatus.UNKNOWN: texts.line.unknown,
     }
-    return _listed([_named(said[a.status], a) for a in rows.approvals if a.status in said], texts)
+    return _listed([_named(said[a.status], a, texts) for a in rows.approvals if a.status in said], texts)
 
 
-def _named(template: str, approval: Approval) -> Phrase:
-    return fill(template, title=words(title(approval), LINE))
+def _named(template: str, approval: Approval, texts: Texts) -> Phrase:
+    return fill(template, title=_title(approval, texts))
 
 
 def _listed(said: list[Phrase], texts: Texts) -> list[Phrase]:

@@ -158,7 +158,6 @@ def _waiting(approval: Approval, texts: Texts, links: Links) -> Phrase:
     phrase = fill(
         texts.notice.asked,
         place=Channel(approval.rule.channel),
-        when=moment(approval.expires_at, texts),
         title=words(title(approval), limits.LINE),
     )
     return _with_link(phrase, links.get(approval.id), texts)

@@ -133,7 +133,9 @@ def _superseded(approval: Approval, texts: Texts, replaced_by: str | None) -> li
     text = words(stored_why(approval.outcome or {}, texts), OUTCOME)
     unsaid = fill(texts.outcome.superseded_unsaid, reason=text)
     first = fill(texts.outcome.superseded) if differences else unsaid
-    return [first, *differences, fill(texts.outcome.looking_again), *rest]
+    asked_anew = approval.replaced_by is not None or replaced_by is not None
+    nothing_ran = texts.outcome.nothing_ran if asked_anew else texts.outcome.looking_again
+    return [first, *differences, fill(nothing_ran), *rest]
 
 
 def what_moved(approval: Approval, texts: Texts) -> list[Phrase]:

@@ -62,20 +62,23 @@ def can_try_again(approval: Approval, context: CardContext) -> bool:
 
 
 def settling_buttons(approval: Approval, context: CardContext, title: str) -> list[Block]:
-    """The buttons by which it is settled; they carry after how many attempts it was shown."""
+    """The buttons by which it is settled; they ask first, and carry after how many attempts it was shown."""
     known, said = NobodyKnows.of(approval), context.texts.card
     if known is None:
         return []
     target = Target(approval.id, approval.revision, attempts=known.attempts)
 
-    def made(label: str, action: Settle) -> Block:
-        return button(label, action, target, said.described.format(verb=label, title=title))
+    def made(label: str, action: Settle, asked: str, what_follows: str) -> Block:
+        pressed = button(label, action, target, said.described.format(verb=label, title=title))
+        return asks_first(pressed, asked, what_follows, label, said.keep_waiting)
 
-    buttons = [made(said.ran, Settle.RAN), made(said.did_not_run, Settle.DID_NOT_RUN)]
+    buttons = [
+        made(said.ran, Settle.RAN, said.ran_title, said.ran_final),
+        made(said.did_not_run, Settle.DID_NOT_RUN, said.did_not_run_title, said.did_not_run_final),
+    ]
     if can_try_again(approval, context):
         risk = said.try_again_safe if context.repeat == "safe" else said.try_again_risky
-        again = made(said.try_again, Settle.TRY_AGAIN)
-        buttons.append(asks_first(again, said.try_again_title, risk, said.try_again, said.keep_waiting))
+        buttons.append(made(said.try_again, Settle.TRY_AGAIN, said.try_again_title, risk))
     return [actions(buttons)]
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from babel.numbers import format_decimal
 
@@ -93,8 +93,15 @@ def input_changes(
     ]
 
 
+def list_counts(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int]:
+    """How many entries the lists of `after` add to those of `before`, and how many they leave out."""
+    pairs = [(before.get(name), now) for name, now in after.items()]
+    lists = [(set(was), set(now)) for was, now in pairs if _is_list_of_ids(was) and _is_list_of_ids(now)]
+    return sum(len(now - was) for was, now in lists), sum(len(was - now) for was, now in lists)
+
+
 def _change(title: str, was: Any, now: Any, texts: Texts) -> str:
-    if isinstance(was, list) and isinstance(now, list) and _are_ids(was) and _are_ids(now):
+    if _is_list_of_ids(was) and _is_list_of_ids(now):
         return f"{title}: {len(was)} → {len(now)}, {list_difference(was, now, texts)}"
     return difference_text(title, was, now, texts)
 
@@ -115,5 +122,5 @@ def _with_items(template: str, ids: Sequence[str], texts: Texts) -> str:
     return template.format(n=number_text(len(ids), texts.locale), items=items_text(ids, texts))
 
 
-def _are_ids(value: list[Any]) -> bool:
-    return all(isinstance(part, str) for part in value)
+def _is_list_of_ids(value: Any) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)

@@ -7,6 +7,7 @@ import typer
 from bot.blocks import details
 from bot.blocks.as_text import as_text
 from bot.blocks.bounded import lines
+from bot.blocks.card import what_happened
 from bot.blocks.details import CardContext
 from bot.blocks.people import deciding_roles
 from bot.commands.output import (
@@ -93,7 +94,7 @@ def show_approval(
     print_fields(_fields(approval))
     for line in what_to_do(approval):
         print_line(line)
-    return _print_preview(approval)
+    return _print_card(approval)
 
 
 def what_to_do(approval: Approval) -> list[str]:
@@ -113,12 +114,14 @@ def what_to_do(approval: Approval) -> list[str]:
     ]
 
 
-def _print_preview(approval: Approval) -> None:
-    """Print what the card says of the call, in the card's words."""
+def _print_card(approval: Approval) -> None:
+    """Print what the card says of what became of the call and of the call itself, in the card's words."""
     words = texts(read_settings().locale)
+    context = CardContext(texts=words)
     about = details.impact(approval.shown, words)
-    essentials = details.essentials(approval, CardContext(texts=words))
-    blocks = [*([lines(about)] if about else []), lines(essentials)]
+    # what nobody knows was said above, with what to do
+    happened = [] if NobodyKnows.of(approval) else what_happened(approval, context)
+    blocks = [*happened, *([lines(about)] if about else []), lines(details.essentials(approval, context))]
     typer.echo()
     typer.echo(as_text([*blocks, *details.sample(approval.shown, words, as_table=True)], TERMINAL))
 
@@ -158,7 +161,7 @@ def _fields(approval: Approval) -> list[tuple[str, object]]:
         ("reason", approval.reason),
         ("replaces", approval.replaces),
         ("replaced by", approval.replaced_by),
-        ("outcome", (approval.outcome or {}).get("text")),
+        ("ended", approval.ended_at),
         ("went through", _went_through(approval)),
     ]
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +22,7 @@ from bot.databases import existing
 from bot.fields import field_titles
 from bot.settings import Settings
 from bot.texts import Texts, texts
-from store import approvals
+from store import approvals, directory
 from store.engine import Database
 from store.records import Actor, Approval
 from store.transitions import CallStatus
@@ -58,6 +58,11 @@ class Foreseen:
             return None
         return asked.escalate_at
 
+    @property
+    def requester_is_named(self) -> bool:
+        """Whether the card has the requester's name; if not, the id, because Slack was never asked."""
+        return self.requester.name != self.requester.user_id
+
     def deciders(self, roles: tuple[str, ...]) -> list[str]:
         """The ids of those in the roles who may decide what this requester asks for."""
         four_eyes = self.policy.rule_for(self.tool.name).four_eyes
@@ -72,6 +77,7 @@ async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor)
         os.environ["DATABASE_URL"] = db.url  # the tools are user code and look there
         async with build_house(settings, db.url) as house:
             now = await db.now()
+            requester = await _named(db, requester)
             try:
                 judged = await rehearse_call(house, tool, raw, requester, now)
             except InvalidInput as error:
@@ -79,12 +85,20 @@ async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor)
             if isinstance(judged, Refused):
                 return _refused(house.policy, tool, requester, judged)
             approval = approval_to_be(house, judged, requester, now)
-            shown = await _shown(db, texts(settings.locale), judged, approval)
+            shown = await _shown(db, house.policy, texts(settings.locale), judged, approval)
             weighed = judged.weighed
             why = weighed.why.text if weighed.why else None
             return Foreseen(
                 tool, weighed.verdict, why, house.policy, requester, approval=approval, shown=shown
             )
+
+
+async def _named(db: Database, requester: Actor) -> Actor:
+    """The requester with the name that a card would have, as far as Slack has been asked for it."""
+    if requester.user_id is None:
+        return requester
+    name = await directory.name_of(db, requester.user_id)
+    return requester if name is None else replace(requester, name=name)
 
 
 def _refused(policy: Policy, tool: Tool, requester: Actor, refused: Refused) -> Foreseen:
@@ -104,16 +118,19 @@ def _invalid(tool: Tool, fields: list[tuple[str, str]]) -> CommandFailed:
     return CommandFailed(f"The input does not fit {tool.name}: correct {what}.", wrong)
 
 
-async def _shown(db: Database, language: Texts, judged: Judged, approval: Approval) -> Message:
+async def _shown(
+    db: Database, policy: Policy, language: Texts, judged: Judged, approval: Approval
+) -> Message:
     irreversible = judged.tool.risk is Risk.IRREVERSIBLE
     if judged.asks:
         context = CardContext(
             texts=language,
             irreversible=irreversible,
+            deciders=policy.users_of(approval.rule.approvers),
             overlaps=tuple(await approvals.overlaps(db, approval)),
             field_titles=field_titles(judged.tool.input),
         )
-        return card(approval, context)
+        return card(approval, context, mention=True)
     about = details.impact(approval.shown, language)
     rests_on = details.rests_on(approval.shown, language, irreversible=irreversible)
     blocks = [header(title(approval)), *(lines(said) for said in (about, rests_on) if said)]

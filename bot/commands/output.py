@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Collection, Coroutine, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, TypeVar
 
@@ -164,8 +164,8 @@ def print_line(text: str) -> None:
 
 
 def moment(value: datetime | None) -> str:
-    """A time for people, in the zone of this machine."""
-    return "" if value is None else value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """A time for people, in UTC like those of a card in a terminal and of the log."""
+    return "" if value is None else value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def duration(seconds: float) -> str:

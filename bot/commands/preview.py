@@ -106,6 +106,8 @@ def _print(found: Foreseen) -> None:
             f"warning: {asked.rule.quorum} must approve, and too few may decide what "
             f"{found.requester.name} asks for: name more approvers in {found.policy.file}"
         )
+    if asked is not None and not found.requester_is_named:
+        _say(f"note: {found.requester.user_id} is not known here yet: the real card has the name from Slack")
 
 
 def _open(found: Foreseen, port: int) -> None:

@@ -94,6 +94,11 @@ def migrate() -> None:
     typer.echo("the database is ready")
 
 
+def listening_at(settings: Settings) -> tuple[str, int]:
+    """The address and the port of `web`, where no `--host` is given."""
+    return (LOCAL, DEFAULT_PORT) if settings.port is None else (EVERYWHERE, settings.port)
+
+
 async def _dev(settings: Settings, lease: int) -> None:
     with listen(LOCAL, DEFAULT_PORT if settings.port is None else settings.port) as listening:
         async with own_or_named(settings) as urls:
@@ -104,7 +109,7 @@ async def _dev(settings: Settings, lease: int) -> None:
 
 
 async def _web(settings: Settings, host: str | None) -> None:
-    fallback, port = (LOCAL, DEFAULT_PORT) if settings.port is None else (EVERYWHERE, settings.port)
+    fallback, port = listening_at(settings)
     host = host or fallback
     with listen(host, port) as listening:
         async with build(settings, "vistobueno web") as app:

@@ -4,7 +4,7 @@ import errno
 import importlib
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -12,6 +12,7 @@ from agent.policy import PolicyError
 from agent.toolbox import ToolsError
 from bot.commands.output import CommandFailed
 from bot.demo.errors import DemoFailed
+from bot.doctor.program import installed
 from bot.process import PortTaken, WorkerEnded
 from bot.settings import SettingsError
 from bot.slack import SlackRefusedToken, SlackUnreachable
@@ -65,12 +66,23 @@ def make_cli(named: str = "") -> typer.Typer:
     some = [module for module, names in MODULES.items() if named in names]
     for module in some or MODULES:
         importlib.import_module(module).register(cli)
-    if some:
-        cli.callback()(_group)  # so that a command keeps its name where it is the only one
+    cli.callback()(_group)  # also so that a command keeps its name where it is the only one
     return cli
 
 
-def _group() -> None:
+def _print_version(asked: bool) -> None:
+    if asked:
+        found = installed()
+        typer.echo(f"vistobueno {found.version}" if found else "vistobueno, never installed: no version")
+        raise typer.Exit
+
+
+def _group(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version, and end."),
+    ] = False,
+) -> None:
     """Do nothing: the sub-command does."""
 
 

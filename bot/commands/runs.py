@@ -1,7 +1,7 @@
 """`vistobueno runs`: what the agent works on, what it waits for, stop it, try it again."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from bot.commands.output import (
     LimitOption,
     complete,
     json_line,
+    moment,
     print_fields,
     print_json,
     print_line,
@@ -73,7 +74,7 @@ def show_run(run_id: RunIdArgument, as_json: JsonOption = False) -> None:
         return print_json({"run": run, "waits_for": waits, "calls": made, "approvals": asked})
     print_fields(_fields(run))
     for line in waits:
-        print_line(f"waits for: {line['what']}, on {line['on']}, since {line['since']:%Y-%m-%d %H:%M:%S %Z}")
+        print_line(f"waits for: {line['what']}, on {line['on']}, since {moment(line['since'])}")
     for approval in asked:
         if NobodyKnows.of(approval) is not None:
             print_line(f"{approval.id}: {title(approval)}")
@@ -126,7 +127,7 @@ async def _listed(everything: bool, limit: int) -> list[Run]:
         return await runs.listed(db, unfinished_only=not everything, limit=limit)
 
 
-async def _shown(run_id: str) -> tuple[Run, list[Call], list[Approval], list[dict[str, object]]]:
+async def _shown(run_id: str) -> tuple[Run, list[Call], list[Approval], list[dict[str, Any]]]:
     async with existing(read_settings()) as db:
         run = _there(await runs.read(db, run_id), run_id)
         asked = await approvals.of_run(db, run_id)
@@ -164,9 +165,9 @@ def _there(run: Run | None, run_id: str) -> Run:
     return run
 
 
-async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str, object]]:
+async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str, Any]]:
     """What the run waits for, on whom, since when: people, or an earlier run of its conversation."""
-    waits: list[dict[str, object]] = [
+    waits: list[dict[str, Any]] = [
         _wait(f"approval {a.id} ({a.status.value})", a.rule.approvers, a.created_at)
         for a in asked
         if a.status in OPEN_APPROVALS
@@ -179,7 +180,7 @@ async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str
     return waits
 
 
-def _wait(what: str, roles: tuple[str, ...] | list[str], since: datetime) -> dict[str, object]:
+def _wait(what: str, roles: tuple[str, ...] | list[str], since: datetime) -> dict[str, Any]:
     return {"what": what, "on": ", ".join(roles) or "the worker", "since": since}
 
 

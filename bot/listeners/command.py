@@ -79,7 +79,7 @@ async def _listed(bot: Bot, found: list[Approval], total: int, *, mine: bool) ->
 async def _one(bot: Bot, person: Person, approval_id: str) -> Message:
     approval_id = approval_id.strip()
     if not approval_id:
-        return help_message(bot.texts, "show")
+        return replies.show_which(bot.texts)
     approval = await approvals.read(bot.clicks.db, ApprovalId(approval_id))
     if approval is None or not _may_see(person, approval):
         return replies.no_such_approval(approval_id, bot.texts)

@@ -87,7 +87,19 @@ ENGLISH = Texts(
         retry_until="it can be tried again until {when}",
         no_retry="it cannot be tried again any more",
         ran="It ran",
+        ran_title="Say that it ran?",
+        ran_final=(
+            "It is recorded under your name that it ran, and nobody can change that afterwards. "
+            "The agent is told that it did happen and must not be repeated. "
+            "Look at what really happened first."
+        ),
         did_not_run="It did not run",
+        did_not_run_title="Say that it did not run?",
+        did_not_run_final=(
+            "It is recorded under your name that nothing of it ran, and nobody can change that afterwards. "
+            "The agent is told that it did not happen, and may ask for it again. "
+            "Look at what really happened first."
+        ),
         try_again="Try again",
         try_again_title="Try it again?",
         try_again_safe=(
@@ -223,7 +235,7 @@ ENGLISH = Texts(
         received_behind="Noted. An earlier request of this conversation is not finished.",
         waits_for="It waits for {roles} to decide “{title}” until {when}.",
         reads_afterwards="Your message is read as soon as that is settled.",
-        asked="Approval asked for in {place}, until {when}: {title}",
+        asked="Approval asked for in {place}: {title}",
         moved="The facts moved ({moved}), so nothing of “{title}” ran.",
         not_run="Nothing of “{title}” ran.",
         deferred=Plural(
@@ -271,8 +283,13 @@ ENGLISH = Texts(
         queued="About to go on.",
         again="Something is in the way; trying again {when}.",
         again_soon="Something is in the way; trying again shortly.",
-        waiting="Waiting for {who}, until {when}: {title}",
+        waiting="Waiting for {who}, until {when}",
+        waiting_of="Waiting for {who}, until {when}: {title}",
         either=" or ",
+        edited="{title}, edited by {who}",
+        edited_items="{title}, edited by {who}: {difference}",
+        added=Plural(one="{n} added", other="{n} added"),
+        left_out=Plural(one="{n} left out", other="{n} left out"),
         approved="Approved, about to run: {title}",
         unknown="⚠️ Nobody knows whether it ran, a person has to look: {title}",
         completed="Finished.",
@@ -373,6 +390,7 @@ ENGLISH = Texts(
             "There is no approval “{id}” that you may see. The id is in the last line of a card; "
             "/approvals all lists what waits."
         ),
+        show_which="Say which one: /approvals show ID, with the id in the last line of the card.",
         stop_which="Say which one: /approvals cancel ID, with the id in the last line of the card.",
         stop_no_such="There is no approval and no run “{id}” here, so nothing was stopped.",
         stop_not_yours="Only {requester} or {roles} may stop this, so nothing was stopped.",

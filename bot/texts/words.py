@@ -93,7 +93,11 @@ class CardWords:
     retry_until: str
     no_retry: str
     ran: str
+    ran_title: str
+    ran_final: str
     did_not_run: str
+    did_not_run_title: str
+    did_not_run_final: str
     try_again: str
     try_again_title: str
     try_again_safe: str
@@ -278,7 +282,12 @@ class LineWords:
     again: str
     again_soon: str
     waiting: str
+    waiting_of: str
     either: str
+    edited: str
+    edited_items: str
+    added: Plural
+    left_out: Plural
     approved: str
     unknown: str
     completed: str
@@ -351,6 +360,7 @@ class ReplyWords:
     stopped_but_executing: str
     stopped_but_unknown: str
     no_such_approval: str
+    show_which: str
     stop_which: str
     stop_no_such: str
     stop_not_yours: str

@@ -16,7 +16,7 @@ from bot.app import App, build
 from bot.process import listen, serve
 from bot.sandbox import Message, Person, RateLimits, Sandbox
 from bot.settings import Settings
-from store import approvals, runs
+from store import approvals, directory, runs
 from store.engine import Database
 from store.records import Approval, Run
 from tests.databases import Database as OwnDatabase
@@ -104,6 +104,14 @@ class Stage:
         thread = self.sandbox.channel(asked.channel_id).thread
         await self.sandbox.until(
             lambda: any(words in self.marta.read(m) for m in thread(asked.ts)[1:]), timeout=within
+        )
+
+    async def directory_is_stale(self, user_id: str) -> None:
+        """Once Slack has named somebody for the line, let that be ten minutes ago."""
+        await eventually(lambda: directory.name_of(self.db, user_id))
+        await self.db.query(
+            "UPDATE directory_users SET refreshed_at = refreshed_at - interval '10 min' WHERE user_id = %s",
+            [user_id],
         )
 
     async def approval(self) -> Approval:

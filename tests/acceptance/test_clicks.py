@@ -126,13 +126,15 @@ async def test_the_first_card_is_refused_once_another_took_its_place(
         assert len(stage.provider.refunds) == 38
 
 
-async def test_a_slow_directory_asks_to_press_again_and_the_next_press_works(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fault", [Fault.hang(), Fault.http(500)], ids=["slow", "broken"])
+async def test_a_directory_that_gives_no_answer_asks_to_press_again_and_the_next_press_works(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
     async with staged(database, monkeypatch, ask_for_refunds()) as stage:
         asked = await stage.ask()
         card = await stage.card()
-        stage.sandbox.faults.add("users.info", Fault.hang(), times=1)
+        await stage.directory_is_stale("U0MARTA")
+        stage.sandbox.faults.add("users.info", fault, times=1)
         click = await stage.marta.click(card, "Approve")
         assert click.acked
         assert "press again" in (await stage.told(stage.marta))[0]

@@ -50,7 +50,7 @@ async def test_show_is_a_card_that_can_be_decided(
     [
         ("help", "/approvals all"),
         ("dance", "I do not know “dance”"),
-        ("show", "I do not know “show”"),
+        ("show", "Say which one: /approvals show ID, with the id in the last line of the card."),
         ("show payload", "There is no approval “payload” that you may see."),
     ],
 )

@@ -1,6 +1,7 @@
 """What README.md and docs/ tell their reader to do is done here, word for word."""
 
 import asyncio
+import importlib
 import shutil
 import sys
 from collections.abc import AsyncIterator
@@ -72,6 +73,15 @@ def first_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return saved(README, tmp_path)
 
 
+@pytest.mark.usefixtures("first_tool")
+@pytest.mark.parametrize("names", [["may.csv"], [*MADE]])
+def test_the_card_of_the_first_tool_is_right_for_one_and_for_several(names: list[str]) -> None:
+    tools = importlib.import_module("my_tools")
+    input = tools.DeleteExports(names=names)
+    title = tools.show(input, tools.measure(input, None), None).title
+    assert title == f"Delete {len(names)} of the exports"
+
+
 async def asked(stage: Stage) -> str:
     """Leo asks; the words of the card that Marta gets."""
     await stage.ask("please delete the exports of may and june")
@@ -85,7 +95,7 @@ async def test_the_first_tool_asks_and_does_what_was_approved(
     policy = first_tool / "my_policy.toml"
     async with staged(database, monkeypatch, ASKS, policy=policy, tools="my_tools:TOOLS") as stage:
         card = await asked(stage)
-        assert "Delete 2 exports" in card
+        assert "Delete 2 of the exports" in card
         assert sorted(path.name for path in (first_tool / "exports").iterdir()) == [
             *("july.csv", "june.csv", "may.csv")
         ]
@@ -149,6 +159,6 @@ async def test_with_a_model_the_demo_offers_the_first_tool_on_its_page(
             async def card() -> bool:
                 async with http.get(f"{url}/?as=U0MARTA&in=C0APPROVALS") as page:
                     text = await page.text()
-                return "Delete 2 exports" in text and ">Approve</button>" in text
+                return "Delete 2 of the exports" in text and ">Approve</button>" in text
 
             await eventually(card)

@@ -77,6 +77,7 @@ async def test_a_user_whom_slack_does_not_know_decides_nothing(
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
         await stage.ask()
         card = await stage.card()
+        await stage.directory_is_stale("U0MARTA")
         stage.sandbox.faults.add("users.info", Fault.error("user_not_found"), times=1)
         await stage.marta.click(card, "Approve")
         after = await stage.approval()

@@ -1,10 +1,16 @@
 """`runs` and `approvals` in a terminal: the story in columns, and a sentence where there is nothing."""
 
+import re
+
 import pytest
 
+from agent.scripted import call, step
+from agent.tools.shop.seed import fail_three_overnight
 from bot.aligned import columns
+from store import approvals
+from store.records import Approval
 from tests.acceptance.commands import Ended, answered, vistobueno
-from tests.acceptance.scripts import ONLY_ASK
+from tests.acceptance.scripts import LAST_WORDS, LOOK, ONLY_ASK, ask_for_refunds, refund
 from tests.acceptance.stage import staged
 from tests.databases import Database
 
@@ -49,6 +55,31 @@ async def test_the_story_is_listed_and_shown(database: Database, monkeypatch: py
         *("1", "search_payments", "done", "1"),
         '{"limit": 500, "status": "failed"}',
     ]
+
+
+async def test_what_became_of_an_approval_is_shown_in_the_words_of_its_card(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    twice = ask_for_refunds(LOOK, step(call("refund_payments", refund)), LAST_WORDS)
+    async with staged(database, monkeypatch, twice) as stage:
+        asked = await stage.ask()
+        first = await stage.card("38 payments")
+        await fail_three_overnight(database.owner_url)
+        await stage.marta.click(first, "Approve")
+        await stage.marta.click(await stage.card("41 payments"), "Approve")
+        await stage.said(asked, "That is all.")
+        old, new = await approvals.of_run(stage.db, (await stage.run()).id)
+
+    async def shown(approval: Approval) -> str:
+        return (await answered("approvals", "show", approval.id, DATABASE_URL=database.url)).out
+
+    moved, done = await shown(old), await shown(new)
+    for words in ("↻ The facts moved before it ran:", "failed payments: 38 → 41", "Nothing ran."):
+        assert words in moved.splitlines()
+    assert f"replaced by  {new.id}" in moved
+    assert re.search(r"^✅ Done 20\d\d-\d\d-\d\d \d\d:\d\d UTC\.$", done, re.MULTILINE)
+    assert re.search(r"^ended +20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", done, re.MULTILINE)
+    assert "It returned:" in done and re.search(r"^    refunded: 41$", done, re.MULTILINE)
 
 
 async def test_an_approval_is_shown_in_the_words_of_its_card(

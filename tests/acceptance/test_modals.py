@@ -6,6 +6,7 @@ from agent.scripted import expect_results, say, step
 from bot.sandbox import Fault
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
 from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, staged
+from tests.acceptance.test_progress import line
 from tests.databases import Database
 
 WAIT = {"timeout": DEADLINE_SECONDS}
@@ -28,6 +29,9 @@ async def test_an_edit_is_previewed_and_runs_as_it_was_confirmed(
         assert stage.marta.views == []
         await stage.said(asked, "I refunded the two you left in.")
         assert sorted(refund.payment_id for refund in stage.provider.refunds) == sorted(two)
+        ended = await line(stage, asked, "Finished.")
+        assert ended.startswith("Finished.\n✅ Done: Refund 2 payments · €")
+        assert ended.endswith(", edited by Marta (support_lead): 36 left out")
 
 
 async def test_what_does_not_fit_the_schema_is_said_at_its_field(
@@ -55,6 +59,17 @@ async def test_what_cannot_be_previewed_is_said_above_what_was_typed(
         await fill_payments(stage, ["pay_0007"])
         await stage.marta.submit()
         await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
+
+
+async def test_payments_typed_with_commas_on_one_line_are_those_payments(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        await fill_payments(stage, ["pay_0007, pay_0017"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 2 payments" in shown(stage), **WAIT)
 
 
 @pytest.mark.parametrize("gone", ["closed", "lost"])

@@ -44,6 +44,7 @@ failed payments = 38, checked again before it runs
 Refund helper asks for U0LEO in #C0APPROVALS
 
 support_lead may decide · 1 approval needed · expires YYYY-MM-DD hh:mm UTC
+@U0MARTA: please decide.
 
 Payment   Customer         Amount  Charged
 pay_0167  Tomás Fonseca   €194.16  YYYY-MM-DD
@@ -67,6 +68,7 @@ who decides   support_lead: U0MARTA
 deadline      YYYY-MM-DD hh:mm UTC, in 2 h; then it is not done
 card goes to  C0APPROVALS
 undo          no, this cannot be undone
+note: U0LEO is not known here yet: the real card has the name from Slack
 """
 
 
@@ -101,6 +103,11 @@ def dateless(text: str) -> str:
     return re.sub(r"\d\d:\d\d UTC", "hh:mm UTC", re.sub(r"\d{4}-\d\d-\d\d", "YYYY-MM-DD", text))
 
 
+def timeless(block: Any) -> Any:
+    """A block with no moment in its date tokens."""
+    return json.loads(re.sub(r"<!date[^>]*>", "<!date>", json.dumps(block)))
+
+
 def parsed(ended: Ended) -> Any:
     assert (ended.code, ended.err) == (0, ""), ended
     return json.loads(ended.out)
@@ -126,12 +133,14 @@ async def test_facts_and_blocks_are_those_of_a_call_that_is_really_made(
         asked = (await stage.approval()).shown
     for part in ("facts", "precondition", "preview"):
         assert foreseen[part] == getattr(asked, part)
-    posted = [{name: part for name, part in block.items() if name != "block_id"} for block in card.blocks]
-    shown = foreseen["card"]["blocks"]
+    posted = [
+        timeless({name: part for name, part in block.items() if name != "block_id"}) for block in card.blocks
+    ]
+    shown = [timeless(block) for block in foreseen["card"]["blocks"]]
     assert [block["type"] for block in shown] == [block["type"] for block in posted]
     same = [block["type"] for block in shown if block in posted]
-    # the place, the deadline and the ids differ; title, impact, sample and the agent's words do not
-    assert same == ["header", "rich_text", "table", "rich_text", "rich_text"]
+    # the place and the ids differ; title, impact, who decides, sample and the agent's words do not
+    assert same == ["header", "rich_text", "section", "table", "rich_text", "rich_text"]
 
 
 async def test_items_that_already_wait_are_said(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +154,19 @@ async def test_items_that_already_wait_are_said(database: Database, monkeypatch:
         ended.out.split()
     )
     assert contents(database)["approvals"] == before["approvals"]
+
+
+async def test_who_asks_has_the_name_that_the_real_card_has(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = await stage.card()
+        posted = stage.marta.read(card)
+    ended = preview(database, "refund_payments", refund(database), "--as", "U0LEO")
+    for said in ("Refund helper asks for Leo in #", "please decide."):
+        assert said in ended.out and said in posted
+    assert "is not known here yet" not in ended.out
 
 
 def test_a_program_gets_everything_in_one_object(shop: Database) -> None:
@@ -350,7 +372,7 @@ def test_what_the_tool_says_when_it_cannot_measure_is_what_the_agent_would_be_to
     given = '{"payment_ids": ["pay_9999"], "reason": "charged twice"}'
     assert wrong("refund_payments", "--input", given, DATABASE_URL=shop.url) == [
         "vistobueno: Nobody would be asked, and the agent would be told: there are no payments pay_9999; "
-        "search for them again."
+        "leave them out or look them up."
     ]
 
 

@@ -111,7 +111,7 @@ async def test_the_guide_leads_from_its_env_to_the_first_approved_call(
         async with running(folder, environ) as app:
             stage.sandbox.connect(app.url)
             asked = await stage.ask(MENTION)
-            card = await stage.card("Delete 2 exports")
+            card = await stage.card("Delete 2 of the exports")
             assert len(os.listdir(folder / "exports")) == 2
             await stage.marta.click(card, "Approve")
             await stage.said(asked, "That is all.")

@@ -94,8 +94,10 @@ async def test_try_again_asks_first_and_uses_the_same_keys(
     async with staged(database, monkeypatch, ask(done), tools=UNREPEATABLE) as stage:
         asked, card = await lost(stage)
         buttons = [e for block in card.blocks for e in block.get("elements", []) if e.get("confirm")]
-        [risk] = [button["confirm"]["text"]["text"] for button in buttons]
+        ran, did_not_run, risk = (button["confirm"]["text"]["text"] for button in buttons)
         assert "it may happen twice" in risk
+        assert "recorded under your name that it ran" in ran
+        assert "recorded under your name that nothing of it ran" in did_not_run
         await stage.marta.click(card, "Try again")
         assert "is tried again under the same key" in (await stage.told(stage.marta, 2))[1]
         await stage.said(asked, "All refunded.")

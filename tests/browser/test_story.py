@@ -29,7 +29,7 @@ async def test_story(windows: Windows, width: int) -> None:
     await leo.sees_at(leo.page.get_by_role("link", name="Go there"))
     await leo.opens_the_thread_of("please refund")
     await leo.expects_no_other_page()
-    await leo.sees("Approval asked for in #approvals, until today at", within=leo.thread)
+    await leo.sees("Approval asked for in #approvals: Refund 38 payments", within=leo.thread)
     await leo.looks("it waits for approval")
 
     first = marta.card(FIRST)

@@ -5,6 +5,7 @@ import json
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,11 @@ def test_wrong_usage_exits_2(cli: Cli) -> None:
 def test_a_bare_command_teaches(cli: Cli, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
     cli(*words)
     assert "Usage" in "".join(capsys.readouterr())
+
+
+def test_the_version_is_that_of_the_installation(cli: Cli, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli("--version") == 0
+    assert capsys.readouterr().out == f"vistobueno {metadata.version('vistobueno')}\n"
 
 
 def test_a_database_that_is_not_migrated_says_so(

@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
+from bot.commands.processes import listening_at
+from bot.settings import Settings
+
 ROOT = Path(__file__).parents[2]
 
 SCOPES_OF_EVENT = {
@@ -111,7 +114,16 @@ def test_people_may_write_to_the_bot(manifest: dict[str, Any]) -> None:
 
 
 def test_the_example_environment_names_every_variable_once() -> None:
-    assert re.findall(r"^([A-Z_]+)=", read(".env.example"), re.MULTILINE) == VARIABLES
+    assert re.findall(r"^(?:# )?([A-Z_]+)=", read(".env.example"), re.MULTILINE) == VARIABLES
+
+
+def test_the_example_environment_sourced_as_it_says_gives_the_defaults() -> None:
+    copied = "set -a; . ./.env.example; set +a; env -0"
+    shell = subprocess.run(["sh", "-c", copied], cwd=ROOT, env={}, check=True, capture_output=True, text=True)
+    given = dict(line.split("=", 1) for line in shell.stdout.split("\0") if line)
+    settings = Settings.read({name: value for name, value in given.items() if name in VARIABLES})
+    assert settings == Settings.read({})
+    assert listening_at(settings) == ("127.0.0.1", 3000)
 
 
 def test_every_variable_of_the_example_environment_is_explained() -> None:

@@ -26,7 +26,7 @@ async def measure(input: DraftRefundReport, ctx: Context) -> Facts:
         rows = await found.fetchall()
     unknown = set(input.payment_ids) - {row["id"] for row in rows}
     if unknown:
-        raise ToolError(f"there are no payments {', '.join(sorted(unknown))}; search for them again")
+        raise ToolError(f"there are no payments {', '.join(sorted(unknown))}; leave them out or look them up")
     total = Money("0", "EUR")
     for row in rows:
         total += Money(row["amount"], row["currency"])

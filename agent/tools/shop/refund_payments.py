@@ -45,7 +45,7 @@ async def measure(input: RefundPayments, ctx: Context) -> Facts:
         rows = await _payments(shop, input.payment_ids)
     unknown = set(input.payment_ids) - {row["id"] for row in rows}
     if unknown:
-        raise ToolError(f"there are no payments {', '.join(sorted(unknown))}; search for them again")
+        raise ToolError(f"there are no payments {', '.join(sorted(unknown))}; leave them out or look them up")
     failed = [row for row in rows if row["status"] == "failed"]
     settled = sorted(row["id"] for row in rows if row["status"] != "failed")
     provider = check_refundable(failed)
@@ -59,7 +59,7 @@ async def show(input: RefundPayments, facts: Facts, ctx: Context) -> Preview:
     async with open_shop() as shop:
         rows = [row for row in await _payments(shop, input.payment_ids) if row["id"] in facts.items]
     if not rows:
-        raise ToolError("none of these payments can be refunded; search for them again")
+        raise ToolError("none of these payments can be refunded; look up which have failed")
     customers = len({row["customer_id"] for row in rows})
     days = sorted(row["charged_at"].date() for row in rows)
     provider = facts.more.get("provider")
@@ -228,7 +228,7 @@ refund_payments = Tool(
         ask_when(lambda i, f: f.count > 1 or f.amount > Money("50", "EUR")),
         forbid_when(
             lambda i, f: len(f.not_refundable) > 0,
-            "only failed payments can be refunded, and some of these are not failed; search for them again",
+            "only failed payments can be refunded, and some of these are not; look up which have failed",
         ),
     ),
     preview=show,

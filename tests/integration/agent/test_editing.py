@@ -1,5 +1,6 @@
 """A previewed edit: it decides nothing until it is confirmed, and then it is what runs."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,33 @@ async def test_an_edit_voids_the_votes_and_counts_as_the_editors(database: Datab
         await o.approve(edited, "U0M1")
         await o.work()
         assert o.world.paid == ["b1"]
+
+
+async def test_a_draft_that_is_confirmed_twice_is_told_that_it_counts_until_another_edit(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, policy=TWO_OF) as o:
+        asked = await o.propose()
+        made = await draft(o, asked, ["b1"])
+        assert isinstance(await confirm_draft(o.house, made.id, o.person()), Recorded)
+        again = await confirm_draft(o.house, made.id, o.person())
+        assert isinstance(again, Refused)
+        assert (again.kind, again.approval and again.approval.revision) == ("edit_counted", 2)
+        other = await draft(o, await o.approval(asked.id), ["b2"], "U0M1")
+        assert isinstance(await confirm_draft(o.house, other.id, o.person("U0M1")), Recorded)
+        late = await confirm_draft(o.house, made.id, o.person())
+        assert isinstance(late, Refused)
+        assert late.kind == "stale_revision"
+
+
+async def test_of_confirmations_of_one_draft_at_once_one_counts_and_all_are_told_that_it_does(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, policy=TWO_OF) as o:
+        made = await draft(o, await o.propose(), ["b1"])
+        told = await asyncio.gather(*(confirm_draft(o.house, made.id, o.person()) for _ in range(4)))
+        assert sum(isinstance(one, Recorded) for one in told) == 1
+        assert [one.kind for one in told if isinstance(one, Refused)] == ["edit_counted"] * 3
 
 
 async def test_a_draft_of_an_older_revision_is_refused(database: Database, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Cards, notices and the directory: one publisher at a time, in order, each once."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -484,3 +485,19 @@ async def test_a_user_is_kept_with_the_age_of_what_is_known(
     assert (again.name, again.deleted) == ("Marta\ufffd", True)
     assert again.age < 60
     assert await directory.read_user(db, "T0OTHER", "U0MARTA") is None
+
+
+async def test_what_is_added_of_a_person_does_not_undo_that_they_left(db: Database) -> None:
+    there = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    await directory.add_user(db, there)
+    await directory.save_user(db, replace(there, deleted=True))
+    await directory.add_user(db, there)  # asked for before she left, answered after
+    found = await directory.read_user(db, TEAM, "U0MARTA")
+    assert found is not None and found.deleted
+
+
+async def test_a_person_is_called_what_slack_last_called_them(db: Database) -> None:
+    for team, name in (("T0OTHER", "M. Gil"), (TEAM, "Marta")):
+        await directory.save_user(db, DirectoryUser(team, "U0MARTA", name, False, False, False, False, 0))
+    assert await directory.name_of(db, "U0MARTA") == "Marta"
+    assert await directory.name_of(db, "U0LEO") is None

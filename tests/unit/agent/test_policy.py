@@ -236,6 +236,26 @@ def test_values_nested_too_deeply_are_refused(tmp_path: Path) -> None:
         load(tmp_path, "a = " + "[" * 3_000 + "]" * 3_000)
 
 
+@pytest.mark.parametrize(
+    "number", ["9" * 5_000, "0x" + "f" * 5_000, "-9223372036854775809", "[[1, 0x8" + "0" * 15 + "]]"]
+)
+def test_a_number_that_toml_does_not_hold_is_refused(tmp_path: Path, number: str) -> None:
+    with pytest.raises(PolicyError, match=r"policy\.toml has a number of more than 64 bits; write a smaller"):
+        load(tmp_path, GOOD.replace("[defaults]", f"[defaults]\nquorum = {number}"))
+
+
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "words.md").write_text("\ufeffRefund what failed.", encoding="utf-8")
+    policy = load(tmp_path, "\ufeff" + GOOD.replace("[defaults]", 'instructions = "words.md"\n[defaults]'))
+    assert policy.agent.instructions == "Refund what failed."
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\\n", "\\u202e"])
+def test_a_role_without_a_name_that_can_be_read_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PolicyError, match=r"in \[roles\] is no name of a role; write it like \[roles\."):
+        load(tmp_path, f'{GOOD}\n[roles."{name}"]\nusers = ["U0LEO"]\n')
+
+
 def test_a_file_in_another_encoding_is_named(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_bytes(b'[agent]\nname = "Caf\xe9"')
     with pytest.raises(PolicyError, match="save it as UTF-8"):

@@ -50,18 +50,12 @@ def test_other_facts_do_not_verify() -> None:
     assert not verify(replace(measured, facts=measured.facts | {"items": []}))
 
 
-def test_a_call_without_a_preview_shows_its_exact_input_and_its_facts() -> None:
-    shown = frozen(
-        ["pay_1", "pay_2"], facts=Facts(2, Money("9.50", "EUR"), ["pay_1", "pay_2"], country="PT")
-    ).preview
-    assert shown["title"] == "Refund payments"
-    assert shown["impact"] == [
-        "Payments: pay_1, pay_2",
-        "Reason: failed",
-        "Count: 2",
-        "Amount: 9.50 EUR",
-        "Country: PT",
-    ]
+def test_a_call_without_a_preview_shows_its_exact_input_and_its_named_facts() -> None:
+    facts = Facts(2, Money("9.50", "EUR"), ["pay_1", "pay_2"], country="PT")
+    measured = frozen(["pay_1", "pay_2"], facts=facts)
+    assert measured.preview["title"] == "Refund payments"
+    assert measured.preview["impact"] == ["Payments: pay_1, pay_2", "Reason: failed", "Country: PT"]
+    assert (measured.facts["count"], measured.facts["amount"]["amount"]) == (2, "9.50")
 
 
 def test_a_tool_that_measures_nothing_shows_no_count() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from agent.tool import Facts, Money
 from bot.blocks.card import CardContext, card, plain_card
 from bot.texts import texts
 from store.records import Actor, Approval, ApprovalId, Overlap, Veto, Vote
 from store.transitions import ApprovalStatus
+from tests.unit.agent.samples import frozen
 from tests.unit.bot.rows import ANA, ITEMS, MARTA, NOW, RULE, approval, approved, measured
 from tests.unit.bot.seen import accepted, buttons, read
 
@@ -121,9 +123,16 @@ def test_a_superseded_card_says_what_moved_that_nothing_ran_and_links_the_new_on
     message = accepted(card(approved("superseded", outcome=MOVED), context))
     said = read(message)
     assert "failed payments: 38 → 41" in said
-    assert "Nothing ran. The agent is looking again." in said
+    assert "Nothing ran." in said
     assert "https://shop.slack.com/archives/C0/p2" in str(message.blocks)
     assert "failed payments: 38 → 41" in message.text
+
+
+def test_a_superseded_card_says_that_the_agent_looks_again_until_there_is_a_new_request() -> None:
+    row = approved("superseded", outcome=MOVED)
+    assert "Nothing ran. The agent is looking again." in seen(row)
+    anew = seen(replace(row, replaced_by=ApprovalId("ap_2")))
+    assert "Nothing ran." in anew and "looking again" not in anew
 
 
 def test_a_superseded_card_without_moved_facts_says_why() -> None:
@@ -205,6 +214,57 @@ def test_counted_facts_are_shown_where_the_title_does_not_say_them() -> None:
     untold = measured(preview={**measured().preview, "title": "Refund the failed payments"})
     assert "Counted by code: 38 items · €4,120.00" in seen(approval(shown=untold))
     assert "Counted by code" not in seen(approval())
+
+
+@pytest.mark.parametrize(
+    ("count", "title", "is_said"),
+    [
+        (6, "Delete customers inactive for 365 days", False),
+        (365, "Delete customers inactive for 365 days", True),  # a number of its own: no code can tell
+        (4, "Refund them · €4,120.00", False),
+        (120, "Refund them · €4,120.00", False),
+        (4, "Pay the bills of Q4", False),
+        (6, "Close case-6", False),
+        (1204, "Delete 1,204 customers", True),
+        (204, "Delete 1 204 customers", False),
+        (1204, "Delete 1204 customers.", True),
+        (6, "Delete customers (6)", True),
+        (1, "Delete inactive customers", False),
+        (1, "Delete 1 customer", True),
+        (1, "Delete cus_1", True),
+        (1, "Delete cus_12", False),
+    ],
+)
+def test_a_count_is_left_out_only_where_the_title_has_it_as_a_word(
+    count: int, title: str, is_said: bool
+) -> None:
+    items = tuple(f"cus_{n + 1}" for n in range(count))
+    facts = {"count": count, "amount": None, "items": list(items), "more": {}}
+    shown = measured(facts=facts, items=items, preview={**measured().preview, "title": title})
+    line = f"Counted by code: {count:,} item"
+    assert (line in seen(approval(shown=shown))) is not is_said
+
+
+def test_a_card_without_a_preview_of_its_own_says_count_and_amount_once() -> None:
+    shown = frozen(["pay_1", "pay_2"], facts=Facts(2, Money("75", "EUR"), ["pay_1", "pay_2"]))
+    said = seen(approval(shown=shown))
+    assert "Counted by code: 2 items · €75.00" in said
+    assert said.count("75.00") == 1 and "Count: " not in said
+
+
+def test_one_that_nothing_counted_is_not_called_counted() -> None:
+    facts = {"count": 1, "amount": None, "items": [], "more": {}}
+    shown = measured(facts=facts, items=(), preview={**measured().preview, "title": "Send the report"})
+    assert "Counted by code" not in seen(approval(shown=shown))
+
+
+def test_an_amount_is_left_out_only_where_the_title_has_it_whole() -> None:
+    amount = {"amount": "20.00", "currency": "EUR"}
+    context = replace(CONTEXT, texts=replace(texts(), locale="de"))
+    for title, is_said in (("Refund 38 payments · 120,00\u00a0€", False), ("Refund 38: 20,00\u00a0€", True)):
+        preview = {**measured().preview, "title": title}
+        shown = measured(preview=preview, facts={**measured().facts, "amount": amount})
+        assert ("Counted by code" in seen(approval(shown=shown), context)) is not is_said
 
 
 def test_amounts_follow_the_locale() -> None:

@@ -125,6 +125,26 @@ async def test_a_count_is_shown_as_it_is_each_second_and_not_while_it_stands_sti
     assert counts == [(5, 41), (12, 41), (30, 41), None]
 
 
+async def test_a_tool_that_begins_is_shown_at_once() -> None:
+    shown, pauses = Shown(), asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        if seconds:
+            pauses.set()
+            await asyncio.Event().wait()
+
+    following = Following(shown.show, clock=shown.clock, sleep=sleep)
+    following.moved(RUN)
+    await pauses.wait()
+    again = asyncio.Event()
+    shown.during = again.set
+    with following.counting(RUN, Count()):
+        async with asyncio.timeout(10):
+            await again.wait()
+    await following.close()
+    assert len(shown.calls) == 2
+
+
 async def test_a_tool_that_says_nothing_is_shown_as_it_begins_and_as_it_ends() -> None:
     shown = Shown()
     following = shown.following()

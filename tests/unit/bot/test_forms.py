@@ -4,7 +4,7 @@ import json
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field
@@ -127,6 +127,38 @@ def edited(**changes: FormValue) -> dict[str, Any]:
 
 def test_an_untouched_form_gives_back_exactly_what_was_stored() -> None:
     assert edited() == STORED
+
+
+class Named(BaseModel):
+    """Lists whose entries may hold a comma, and one whose form says that they do not."""
+
+    names: list[str] = []
+    codes: list[Annotated[str, Field(pattern="^[a-z]+,[0-9]+$")]] = []
+    parts: list[Annotated[str, Field(pattern="^[a-z0-9]+$")]] = []
+    numbers: list[int] = []
+    amounts: list[Decimal] = []
+
+
+@pytest.mark.parametrize(
+    ("name", "stored", "typed", "entries"),
+    [
+        ("names", ["p1", "p2"], "p1, p3", ["p1", "p3"]),
+        ("names", ["p1", "p2"], "p1,p3\np2,", ["p1", "p3", "p2"]),
+        ("names", ["p1", "Ruiz, Ana"], "p1, p3", ["p1, p3"]),
+        ("names", ["Ana Ruiz"], "Ana, Leo", ["Ana, Leo"]),
+        ("names", ["p1"], "Ana Ruiz, p3", ["Ana Ruiz, p3"]),
+        ("names", [], "p1, p3", ["p1, p3"]),
+        ("codes", ["a1"], "a,1", ["a,1"]),
+        ("codes", ["a1"], "a,1, b,2", ["a", "1", "b", "2"]),
+        ("parts", ["a1"], "a1, b2", ["a1", "b2"]),
+        ("numbers", [1, 2], "1,204", ["1,204"]),
+        ("amounts", ["1.50"], "1,50", ["1,50"]),
+    ],
+)
+def test_commas_separate_only_entries_that_surely_hold_none(
+    name: str, stored: list[Any], typed: str, entries: list[Any]
+) -> None:
+    assert read_form(Named, {name: stored}, 1, {f"1.{name}": typed})[name] == entries
 
 
 def test_a_field_that_slack_left_out_keeps_its_stored_value() -> None:

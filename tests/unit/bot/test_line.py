@@ -11,7 +11,7 @@ from bot.blocks.line import LineContext, line
 from bot.texts import texts
 from store.records import Approval, ApprovalId, Call, CallId, ConversationId, Line, Run, RunId
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
-from tests.unit.bot.rows import IN_CHANNEL, LEO, NOW, approval, approved
+from tests.unit.bot.rows import IN_CHANNEL, ITEMS, LEO, MARTA, NOW, approval, approved, measured
 from tests.unit.bot.seen import accepted, read
 
 EN = texts("en")
@@ -134,12 +134,39 @@ def test_a_count_belongs_to_the_call_that_executes() -> None:
     assert said(run("running"), call("done"), count=(12, 41)) == "Reading the results."
 
 
-def test_a_run_that_waits_says_for_whom_until_when_and_for_what() -> None:
+def test_a_run_that_waits_says_for_whom_and_until_when() -> None:
     waits, asked = run("awaiting_approval"), (approval(),)
-    until = f"until 2026-11-27 23:10 UTC: {TITLE}"
+    until = "until 2026-11-27 23:10 UTC"
     assert said(waits, call("asked"), approvals=asked) == f"Waiting for support_lead, {until}"
     named = said(waits, call("asked"), approvals=asked, names={"ap_1": ["Marta", "Ana"]})
     assert named == f"Waiting for Marta or Ana, {until}"
+
+
+def test_a_run_that_waits_for_several_says_for_what() -> None:
+    other = replace(approval(), id=ApprovalId("ap_2"))
+    words = said(run("awaiting_approval"), call("asked"), approvals=(approval(), other))
+    assert words.split("\n") == [f"Waiting for support_lead, until 2026-11-27 23:10 UTC: {TITLE}"] * 2
+    ended = replace(approved("superseded"), id=ApprovalId("ap_2"))
+    words = said(run("awaiting_approval"), call("asked"), approvals=(ended, approval()))
+    assert words == "Waiting for support_lead, until 2026-11-27 23:10 UTC"
+
+
+EDITED = {"author": MARTA, "original_input": {"payment_ids": [*ITEMS, "pay_900"], "reason": "twice"}}
+
+
+def test_whoever_asked_reads_that_it_was_edited_by_whom_and_how_many_were_left_out() -> None:
+    few = measured(input={"payment_ids": ["pay_001", "pay_002", "pay_950"], "reason": "twice"})
+    row = approved("executed", shown=few, **EDITED)
+    by = f"{TITLE}, edited by Marta Gil (support_lead)"
+    assert said(run("completed"), approvals=(row,)) == f"Finished.\n✅ Done: {by}: 1 added, 37 left out"
+    waits = approval(shown=few, **EDITED)
+    assert said(run("awaiting_approval"), approvals=(waits,)).endswith(f"{by}: 1 added, 37 left out")
+
+
+def test_an_edit_of_no_list_is_told_without_a_count() -> None:
+    row = approved(author=MARTA, original_input={**measured().input, "reason": "another"})
+    words = said(run("awaiting_approval"), approvals=(row,))
+    assert words == f"Approved, about to run: {TITLE}, edited by Marta Gil (support_lead)"
 
 
 def test_who_waits_is_never_a_mention() -> None:
@@ -159,7 +186,7 @@ def test_calls_of_one_turn_are_told_one_a_line() -> None:
     )
     first, second, third = words.split("\n")
     assert (first, third) == ("⏳ Refunding payments", f"Approved, about to run: {TITLE}")
-    assert second.startswith("Waiting for support_lead, ")
+    assert second == f"Waiting for support_lead, until 2026-11-27 23:10 UTC: {TITLE}"
 
 
 def test_what_nobody_knows_waits_for_a_person() -> None:

@@ -1,6 +1,7 @@
 """What commands print: aligned, with numbers to the right, and colour only where it is wanted."""
 
 import sys
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -28,6 +29,14 @@ def test_a_table_is_aligned_by_what_is_seen_of_it(capsys: pytest.CaptureFixture[
         "山田      7  failed",
         "Leo     120  completed",
     ]
+
+
+def test_a_time_is_in_utc_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 11, 30, 18, 0, 7, tzinfo=timezone(timedelta(hours=1)))
+    print_fields([("asked", at)])
+    print_table(("id", "asked"), [("apr_1", at)], "Nothing.")
+    fields, _, row = capsys.readouterr().out.splitlines()
+    assert (fields, row) == ("asked  2026-11-30 17:00:07 UTC", "apr_1  2026-11-30 17:00:07 UTC")
 
 
 def test_a_table_without_rows_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

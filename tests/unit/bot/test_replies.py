@@ -109,6 +109,13 @@ def test_an_outdated_draft_says_who_was_first() -> None:
     assert told("draft_outdated", approval()).startswith("Somebody else was first")
 
 
+def test_an_edit_that_is_confirmed_once_more_is_told_that_it_counts() -> None:
+    rule = replace(RULE, quorum=2)
+    row = approval(revision=2, author=ANA, votes=(Vote(ANA, NOW.isoformat()),), rule=rule)
+    said = "Your changes to “Refund 38 payments · €4,120.00” and your approval count; 1 more is needed."
+    assert told("edit_counted", row) == said
+
+
 @pytest.mark.parametrize(
     ("verdict", "missing", "expected"),
     [

@@ -106,10 +106,11 @@ def test_a_received_run_behind_a_decided_one_waits_for_nobody() -> None:
     assert "is not finished" in words and "decide" not in words
 
 
-def test_a_call_that_asks_says_where_and_until_when() -> None:
+def test_a_call_that_asks_says_where_and_for_what_and_leaves_until_when_to_the_line() -> None:
     data = {"approval_ids": ["ap_1"], "deferred": 2}
     message = said("call_asked", data, approvals=ROWS, links={"ap_1": "https://shop.slack.com/p1"})
-    assert "Approval asked for in <#C0APPROVALS>, until <!date^" in message.text
+    assert "Approval asked for in <#C0APPROVALS>: Refund 38 payments · €4,120.00 <" in message.text
+    assert "<!date^" not in message.text
     assert "2 further calls of this turn were not run" in read(message)
     assert "https://shop.slack.com/p1" in str(message.blocks)
 

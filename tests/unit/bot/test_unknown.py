@@ -66,10 +66,23 @@ def test_try_again_asks_first_and_says_the_risk() -> None:
         assert again["confirm"]["style"] == "danger"
 
 
+def test_what_is_final_asks_first_and_says_what_is_recorded_and_told_to_the_agent() -> None:
+    ran, did_not_run, _ = (button["confirm"] for button in buttons(accepted(card(unknown(), SAFE))))
+    for asked, words in (
+        (ran, "told that it did happen and must not be repeated. Look at what really happened first."),
+        (did_not_run, "told that it did not happen, and may ask for it again. Look at what really happened"),
+    ):
+        assert asked["text"]["text"].startswith("It is recorded under your name that ")
+        assert words in asked["text"]["text"] and "nobody can change that" in asked["text"]["text"]
+    assert (ran["confirm"]["text"], did_not_run["confirm"]["text"]) == ("It ran", "It did not run")
+    assert ran["deny"]["text"] == did_not_run["deny"]["text"] == "Not now"
+
+
 @pytest.mark.parametrize("risk", [RISKY, SAFE])
 def test_the_risk_fits_whole_into_its_dialog(risk: CardContext) -> None:
-    (*_, again) = buttons(card(unknown(), risk))
-    assert again["confirm"]["text"]["text"].endswith("whether the facts still hold.")
+    ran, did_not_run, again = (button["confirm"]["text"]["text"] for button in buttons(card(unknown(), risk)))
+    assert again.endswith("whether the facts still hold.")
+    assert ran.endswith("happened first.") and did_not_run.endswith("happened first.")
 
 
 @pytest.mark.parametrize(("row", "context"), [(unknown(outcome=LATE), SAFE), (unknown(), NO)])
