@@ -179,10 +179,15 @@ def make_model(settings: Settings, named_by_policy: str | None) -> AnthropicMode
     if not settings.has_model:
         return None
     return AnthropicModel(
-        settings.model or named_by_policy or DEFAULT_MODEL,
+        model_name(settings, named_by_policy),
         api_key=settings.anthropic_api_key or "none",
         base_url=settings.anthropic_base_url,
     )
+
+
+def model_name(settings: Settings, named_by_policy: str | None) -> str:
+    """The name of the model that is asked."""
+    return settings.model or named_by_policy or DEFAULT_MODEL
 
 
 @asynccontextmanager

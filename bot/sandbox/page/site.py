@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bot.sandbox.page.document import Page, failure
+from bot.sandbox.page.document import NO_WELCOME, Page, failure
 from bot.sandbox.page.doing import DEEDS, FAILURES, Deed, find_element, find_shown
 from bot.sandbox.page.errors import NoLongerError, NotThereError, PageError
 from bot.sandbox.page.origin import require_own_host, require_own_page
@@ -21,7 +21,7 @@ from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.windows import Asked
 from bot.sandbox.slack import Slack
-from bot.sandbox.world import DeedRefusedError, Section, Step, World
+from bot.sandbox.world import DeedRefusedError, Section, Step, Welcome, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
@@ -69,13 +69,7 @@ class Site:
         if self.world is not None:
             await self.world.look()
         self.seen.look(place)
-        page = Page(
-            *(self._sight(place), self.seen, self.suggestion),
-            asked=self._asked(request, place),
-            notice=notice,
-            around=self._around(),
-            step=self._step(),
-        )
+        page = replace(self._page(place), asked=self._asked(request, place), notice=notice)
         return HTMLResponse(page.document(), headers=HEADERS)
 
     async def do(self, request: Request) -> Response:
@@ -146,8 +140,11 @@ class Site:
         except PageError:
             return {}
         self.seen.look(fresh)
-        there = (self._sight(fresh), self.seen, self.suggestion)
-        return Page(*there, around=self._around(), step=self._step()).regions()
+        return self._page(fresh).regions()
+
+    def _page(self, place: Place) -> Page:
+        there = (self._sight(place), self.seen, self.suggestion)
+        return Page(*there, around=self._around(), step=self._step(), welcome=self._welcome())
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
@@ -157,6 +154,9 @@ class Site:
 
     def _step(self) -> Step | None:
         return None if self.world is None else self.world.next_step()
+
+    def _welcome(self) -> Welcome:
+        return NO_WELCOME if self.world is None else self.world.welcome()
 
     def _asked(self, request: Request, place: Place) -> Asked | None:
         ask, where = request.query_params.get("ask"), request.query_params.get("where", "")
