@@ -18,12 +18,13 @@ from bot.blocks.modals import (
     note_of,
     opening_view,
     problem_view,
+    shows_problem,
     waiting_view,
 )
 from bot.bot import Bot
 from bot.copies import keep_copy, spend_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
-from bot.forms import field_titles, form_errors, read_form
+from bot.forms import errors_in_words, field_titles, form_errors, read_form
 from bot.identity import Nobody
 from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -99,8 +100,12 @@ async def _check(bot: Bot, submission: Submission) -> _Checked | Answer:
     if not isinstance(checked, BadInput):
         return _Checked(approval, checked)
     errors = form_errors(tool.input, stored, target.revision, checked.fields, bot.texts)
-    if errors:
+    if errors and not shows_problem(submission.blocks):
         return {"response_action": "errors", "errors": errors}
+    if errors:
+        words = errors_in_words(tool.input, stored, target.revision, errors, bot.texts)
+        problem = replies.cannot_preview(words, bot.texts)
+        return _updated(edit_view(approval, tool.input, bot.texts, typed=raw, problem=problem))
     words = "; ".join(message for _, message in checked.fields)
     return _updated(problem_view("edit", replies.cannot_preview(words, bot.texts), bot.texts))
 
