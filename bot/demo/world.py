@@ -14,8 +14,7 @@ from agent.tools.shop.provider import RefundProvider
 from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.search_payments import search_payments
 from agent.tools.shop.seed import NotOurShop, create_shop
-from bot.app import model_name
-from bot.databases import Urls
+from bot.databases import Urls, say_waiting
 from bot.demo.errors import DemoFailed
 from bot.demo.model import FIRST_WORDS, respond
 from bot.process import listen, serve
@@ -74,7 +73,7 @@ async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> Asy
         environ = _environ(settings, urls, sandbox, provider)
         model = SCRIPTED
         if settings.has_model:
-            model = model_name(settings, _model_of_policy(settings, tools))
+            model = settings.model_name(_model_of_policy(settings, tools))
         else:
             environ["ANTHROPIC_BASE_URL"] = await stack.enter_async_context(_scripted_model())
             environ["ANTHROPIC_API_KEY"] = "scripted"
@@ -123,7 +122,7 @@ async def _database(settings: Settings) -> AsyncIterator[Urls]:
     if settings.database_url is not None:
         yield Urls(settings.database_url, settings.database_owner_url or settings.database_url)
         return
-    server = await embedded.start()
+    server = await embedded.start(waits=say_waiting)
     try:
         async with scratch_database(server) as (app, owner):
             yield Urls(app, owner)

@@ -14,13 +14,12 @@ import aiohttp
 import psycopg
 import pytest
 
-from bot.app import DEFAULT_MODEL
 from bot.demo.command import shown
 from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper
 from bot.demo.world import World, open_world
 from bot.sandbox import Message
-from bot.settings import Settings
+from bot.settings import DEFAULT_MODEL, Settings
 from tests.acceptance.commands import COMMAND, ROOT, SECONDS, clean
 from tests.acceptance.stage import eventually
 from tests.acceptance.test_bad_endings import users_of
