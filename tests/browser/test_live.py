@@ -91,6 +91,15 @@ async def test_who_is_at_the_end_sees_what_comes_next_and_who_reads_above_is_lef
     await marta.has_before_her(first)
 
 
+async def test_times_are_those_of_the_machine_one_sits_at(app: App, on_app: Windows) -> None:
+    await app.posts("it is here")
+    marta = await on_app.open("Marta", 1280, timezone_id="Asia/Tokyo")
+    await marta.goes_to("# approvals")
+    await marta.sees_at(marta.messages.get_by_title("(JST)"))
+    await marta.page.reload()
+    await marta.sees_at(marta.messages.get_by_title("(JST)"))
+
+
 async def test_what_is_new_elsewhere_is_marked(app: App, on_app: Windows) -> None:
     marta = await approvals(on_app)
     await app.client.chat_postMessage(channel="C0SUPPORT", text="<@U0MARTA> and <@U0LEO>, look here")

@@ -106,6 +106,16 @@ async def test_each_input_holds_what_was_entered(
     assert held == expected or float(held) == expected
 
 
+async def test_a_moment_is_entered_in_the_zone_of_the_browser(
+    browser: Browser, client: AsyncWebClient
+) -> None:
+    browser.headers["Cookie"] = "zone=Asia/Tokyo"
+    app = App(client, field({"type": "datetimepicker", "action_id": "a"}, "It", block_id="it"))
+    async with answering(browser.sandbox, app.answer_delivery):
+        await browser.press(await opened(browser, client), "Done", {"It": "2026-12-01T07:10"})
+    assert app.submitted()["it"]["selected_date_time"] == 1_796_076_600
+
+
 async def test_options_are_chosen(browser: Browser, client: AsyncWebClient) -> None:
     options = [option("One", "1"), option("Two", "2"), option("Three", "3")]
     one = field(select(*options, action_id="a"), "One of them", block_id="one")

@@ -173,6 +173,17 @@ async def test_times_of_the_world_are_those_of_the_reader(browser: Browser, weat
     assert "10:13 AM" in (await browser.open("U0MARTA", "C0SUPPORT")).text
 
 
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("Asia/Tokyo", "11:13 PM"), ("", "4:13 PM"), ("Europe", "4:13 PM"), ("../../etc/passwd", "4:13 PM")],
+)
+async def test_times_are_in_the_zone_that_the_browser_says_it_is_in(
+    browser: Browser, weather: Weather, zone: str, shown: str
+) -> None:
+    browser.headers["Cookie"] = f"zone={zone}"
+    assert shown in (await browser.open("U0LEO", "C0SUPPORT")).text
+
+
 async def test_what_the_world_says_is_escaped(
     browser: Browser, weather: Weather, monkeypatch: pytest.MonkeyPatch
 ) -> None:

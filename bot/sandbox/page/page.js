@@ -281,6 +281,8 @@ window.addEventListener("pageshow", (event) => event.persisted && location.reloa
 window.addEventListener("pagehide", () => stream && stream.close());
 
 document.documentElement.classList.add("scripted");
+// the times on the page are those of this machine: what is followed comes in its zone
+document.cookie = `zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; samesite=strict`;
 const clean = new URL(location.href);
 clean.searchParams.delete("failed");
 if (clean.href !== location.href) history.replaceState(null, "", clean);

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -64,7 +64,7 @@ class Site:
     async def show(self, request: Request) -> Response:
         """The page at the place that the address names."""
         require_own_host(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         notice = FAILURES.get(request.query_params.get("failed", ""), "")
         if self.world is not None:
             await self.world.look()
@@ -75,7 +75,7 @@ class Site:
     async def do(self, request: Request) -> Response:
         """What a form asks for; leads back to the page."""
         require_own_page(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         form = await _read_form(request)
         try:
             there = await DEEDS[request.url.path](Deed(self.slack, place, form))
@@ -89,7 +89,7 @@ class Site:
     async def let_happen(self, request: Request) -> Response:
         """What a control of the world asks for; leads back to the page."""
         require_own_page(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         deed = next(iter((await _read_form(request)).get("deed", [])), "")
         known = {control.deed for section in self._around() or () for control in section.controls}
         if self.world is None or deed not in known:
@@ -103,7 +103,7 @@ class Site:
     async def follow(self, request: Request) -> Response:
         """The regions of the page as server-sent events, each time one of them has changed."""
         require_own_host(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         return StreamingResponse(self._followed(place), media_type="text/event-stream", headers=HEADERS)
 
     async def _followed(self, place: Place) -> AsyncIterator[str]:
@@ -136,7 +136,7 @@ class Site:
     def _regions_now(self, place: Place) -> dict[str, str]:
         try:
             # a place can cease to be: a message is deleted, a person leaves a channel
-            fresh = read_place(self.slack.workspace, dict(_pairs(place)))
+            fresh = self._read_place(dict(_pairs(place)), place.browser_zone)
         except PageError:
             return {}
         self.seen.look(fresh)
@@ -145,6 +145,12 @@ class Site:
     def _page(self, place: Place) -> Page:
         there = (self._sight(place), self.seen, self.suggestion)
         return Page(*there, around=self._around(), step=self._step(), welcome=self._welcome())
+
+    def _place(self, request: Request) -> Place:
+        return self._read_place(request.query_params, request.cookies.get("zone", ""))
+
+    def _read_place(self, fields: Mapping[str, str], zone: str) -> Place:
+        return replace(read_place(self.slack.workspace, fields), browser_zone=zone)
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
