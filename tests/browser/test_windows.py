@@ -206,6 +206,25 @@ async def test_a_question_that_is_denied_presses_nothing_and_gives_the_focus_bac
     assert app.payloads == []
 
 
+async def test_a_modal_opens_in_the_window_that_asked_for_it_and_in_no_other(
+    app: App, on_app: Windows
+) -> None:
+    opens(app, REASON)
+    there, here = await before_a_card(app, on_app), await on_app.open("Marta", 390)
+    await here.goes_to("# approvals")
+    await here.presses("Edit")
+    await here.sees("Reason", within=here.window)
+    await app.posts("said meanwhile")
+    await there.sees("said meanwhile")
+    assert await there.window.count() == 0
+    await here.page.reload()
+    await here.sees("Reason", within=here.window)
+    await here.fills_in("Reason", "because")
+    await here.presses("Send", within=here.window)
+    await here.does_not_see(here.window)
+    assert [payload["type"] for payload in app.payloads] == ["block_actions", "view_submission"]
+
+
 async def test_a_modal_opened_from_elsewhere_is_over_the_page_at_once(app: App, on_app: Windows) -> None:
     marta = await before_a_card(app, on_app)
     trigger = app.sandbox.slack.triggers.issue("U0MARTA")

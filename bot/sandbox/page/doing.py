@@ -42,7 +42,7 @@ class Deed:
     @property
     def person(self) -> Person:
         """The person at their client."""
-        return Person(self.slack, self.place.user)
+        return Person(self.slack, self.place.user, next(iter(self.form.get("window", [])), ""))
 
     @property
     def thread(self) -> str | None:

@@ -11,12 +11,21 @@ let isAway = false; // whether the workspace does not answer, and whether that i
 let isLost = false;
 const LOST = "The workspace does not answer: is the demo still running?";
 const RETRY_MS = 3000;
+window.name ||= crypto.randomUUID(); // stays with the window when its page is loaded anew
 const KEPT_IN_REACH = new Set(["windows", "notices"]); // beside an open drawer
 
 function replaceInside(id, made) {
   if (!one(id)) return;
+  if (id === "windows") keepOwn(made);
   morphChildren(one(id), made);
   if (id === "windows") showWindows();
+}
+
+// A person may have the page open more than once: a modal is open only where they asked for it.
+function keepOwn(windows) {
+  for (const dialog of windows.querySelectorAll("dialog[data-window]")) {
+    if (dialog.dataset.window !== window.name) dialog.remove();
+  }
 }
 
 // Windows: real modal dialogs, with the focus inside, and back where it was afterwards.
@@ -71,6 +80,7 @@ document.addEventListener("submit", (event) => {
   if (button && !button.closest("dialog")) pressed = nameOf(button);
   const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
   const body = new URLSearchParams(new FormData(form, button));
+  body.set("window", window.name);
   const field = form.classList.contains("composer") ? form.querySelector("textarea") : null;
   const typed = field ? field.value : "";
   if (field) {
@@ -287,6 +297,7 @@ const clean = new URL(location.href);
 clean.searchParams.delete("failed");
 if (clean.href !== location.href) history.replaceState(null, "", clean);
 for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
+keepOwn(one("windows"));
 if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
 showWindows();
 listen();
