@@ -199,9 +199,9 @@ async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_mo
     await marta.has_before_her(marta.page.get_by_text("and one more"))
 
 
-@pytest.mark.parametrize("with_card", [False, True])
-async def test_the_private_answer_to_a_press_comes_before_ones_eyes(
-    app: App, on_app: Windows, with_card: bool
+@pytest.mark.parametrize("grows", ["never", "before", "after"])
+async def test_the_private_answer_to_a_press_comes_before_ones_eyes_and_stays_there(
+    app: App, on_app: Windows, grows: str
 ) -> None:
     marta = await approvals(on_app, 390)
     await app.posts_some(20)
@@ -209,13 +209,17 @@ async def test_the_private_answer_to_a_press_comes_before_ones_eyes(
     note = "You may not decide this. " * 8
 
     async def refuse(payload: Json) -> None:
-        if with_card:
-            await app.changes(ts, "x", go("Approve"), title="A card that grows\nby\nmany\nlines")
+        if grows == "before":
+            await app.changes(ts, "x", go("Approve"), title="A card that has grown" * 7)
         await app.client.chat_postEphemeral(channel="C0APPROVALS", user="U0MARTA", text=note)
 
     app.on_press = refuse
     await marta.presses("Approve")
     answer = marta.messages.get_by_role("listitem").filter(has_text="Only visible to you")
+    if grows == "after":
+        await marta.has_wholly_before_her(answer.get_by_text("You may not decide this."))
+        await app.changes(ts, "x", go("Approve"), title="A card that has grown" * 7)
+        await marta.sees("A card that has grown")
     await marta.has_wholly_before_her(answer.get_by_text("You may not decide this."))
     await marta.looks("a private answer")
     await marta.does_not_see(marta.page.get_by_role("button", name="New messages"))

@@ -14,6 +14,15 @@ const logs = () => [...document.querySelectorAll(".scrolls")];
 const isAtEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < AT_END;
 const newest = (log) => [...log.querySelectorAll("li.message")].pop()?.id || "";
 const newestNote = (log) => [...log.querySelectorAll("li.message.private")].pop();
+const noteOf = (log) => {
+  const note = newestNote(log);
+  return { id: note?.id || "", inView: !!note && isInView(log, note) };
+};
+
+const isInView = (log, one) => {
+  const [all, at] = [log, one].map((element) => element.getBoundingClientRect());
+  return at.top >= all.top - 1 && at.bottom <= all.bottom + 1;
+};
 
 // Whoever has the focus in a log, or pressed there a moment ago, is looking at something in it.
 function isHeld(log) {
@@ -25,7 +34,7 @@ function isHeld(log) {
 // Lets `change` change the page.
 function steadily(change) {
   const before = {
-    logs: logs().map((log) => [log, isAtEnd(log), newest(log), newestNote(log)?.id || ""]),
+    logs: logs().map((log) => [log, isAtEnd(log), newest(log), noteOf(log)]),
     buttons: placesOfButtons(),
   };
   const focused = document.activeElement;
@@ -39,12 +48,12 @@ function steadily(change) {
   settleMoved(before.buttons);
 }
 
-function follow(log, wasAtEnd, last, lastNote) {
+function follow(log, wasAtEnd, last, before) {
   if (!log.isConnected) return;
   const note = newestNote(log);
   if (wasAtEnd && !isHeld(log)) log.scrollTop = log.scrollHeight;
-  // what only this person sees is the answer to what they did there
-  else if (note && note.id > lastNote && isHeld(log)) note.scrollIntoView({ block: "nearest" });
+  // what only this person sees is the answer to what they did there: it comes, and stays, before their eyes
+  else if (note && isHeld(log) && (note.id > before.id || before.inView)) note.scrollIntoView({ block: "nearest" });
   if (newest(log) > last) behind.add(log.id);
   if (isAtEnd(log)) behind.delete(log.id);
 }
