@@ -101,7 +101,7 @@ def _sizes(approval: Approval, title: str) -> list[str]:
 
 def _when_or_who(approval: Approval) -> list[str | Moment]:
     if approval.status is ApprovalStatus.PENDING:
-        return [Moment("until", approval.expires_at.timestamp())]
+        return [Moment("until", approval.expires_at.timestamp()), "if nobody decides, nothing runs"]
     return [f"by {approval.decided_by.name}"] if approval.decided_by is not None else []
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
+from agent.leases import LEASE_SECONDS
 from agent.money import Money
 from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.seed import FAILED_COUNT, OVERNIGHT, fail_three_overnight
@@ -31,7 +32,10 @@ WHY_FAIL = (
 NOT_YET = "Not yet: a card that asks for refunds must wait for approval. Ask as Leo first."
 AGAIN = "Not now: no card that asks for refunds waits any more. Ask as Leo again."
 OVER = "Not any more: every failed payment is refunded. A new demo has the story again."
-WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
+WHY_RESTART = (
+    "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost. What was "
+    f"under way goes on, or is asked about, when the lease of the dead is over: after {LEASE_SECONDS:g} s."
+)
 WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."
 
 

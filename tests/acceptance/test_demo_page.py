@@ -81,6 +81,7 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
         assert "Nobody has asked the agent for anything yet." in page.text
         await here.ask()
         page = await here.page("Refund 38 payments · €4,120.00 pending revision 1 · until", "Decisions 0")
+        assert "if nobody decides, nothing runs" in page.text
         assert "please refund the failed payments awaiting approval asked by Leo" in page.text
         await here.page("Approve")
         await here.press("Approve")
@@ -222,7 +223,8 @@ async def test_the_model_that_answers_is_named(
 async def test_a_restart_is_a_new_process_and_what_waits_survives_it(database: Database) -> None:
     async with demo(database) as here:
         await here.ask()
-        before = RUNNING.search((await here.page("Approve")).text)
+        page = await here.page("Approve", "when the lease of the dead is over: after 15 s.")
+        before = RUNNING.search(page.text)
         assert before is not None
         await here.press(RESTART)
         page = await here.press(RESTART)
