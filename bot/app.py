@@ -45,7 +45,6 @@ CLICK_WAIT_SECONDS = 2.0  # for a connection: then it is certain that nothing wa
 CLICK_POOL = 10
 BACKGROUND_POOL = 4  # apart from the worker's, whose leases must be renewed whatever people press
 DRAIN_SECONDS = 1.0  # what is left after the process has already waited for it
-DEFAULT_MODEL = "claude-sonnet-5-5"
 
 
 @dataclass(frozen=True)
@@ -179,7 +178,7 @@ def make_model(settings: Settings, named_by_policy: str | None) -> AnthropicMode
     if not settings.has_model:
         return None
     return AnthropicModel(
-        settings.model or named_by_policy or DEFAULT_MODEL,
+        settings.model_name(named_by_policy),
         api_key=settings.anthropic_api_key or "none",
         base_url=settings.anthropic_base_url,
     )

@@ -1,5 +1,6 @@
 """Which database a command works on: the one DATABASE_URL names, or the embedded one where it may."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -79,6 +80,15 @@ async def _check(db: Database, settings: Settings) -> None:
         raise SettingsError("DATABASE_URL", NOT_READY) from error
 
 
+def say_waiting() -> None:
+    """Tell on the terminal why nothing happens for a while."""
+    print(
+        "Waiting for another vistobueno of yours, which is starting or stopping the database …",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
 @asynccontextmanager
 async def _named(settings: Settings) -> AsyncIterator[Urls]:
     url = settings.database_url or ""
@@ -87,7 +97,7 @@ async def _named(settings: Settings) -> AsyncIterator[Urls]:
 
 @asynccontextmanager
 async def _embedded() -> AsyncIterator[Urls]:
-    server = await embedded.start()
+    server = await embedded.start(waits=say_waiting)
     try:
         yield Urls(app=server.url, owner=server.owner_url)
     finally:

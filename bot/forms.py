@@ -21,7 +21,15 @@ from bot.blocks.phrases import fill
 from bot.fields import Field, FormValue, FormValues, Kind, field_titles, fields_of
 from bot.texts import Texts
 
-__all__ = ["FormValue", "FormValues", "field_titles", "form_blocks", "form_errors", "read_form"]
+__all__ = [
+    "FormValue",
+    "FormValues",
+    "errors_in_words",
+    "field_titles",
+    "form_blocks",
+    "form_errors",
+    "read_form",
+]
 
 _MOST_INPUTS = 80  # of the 100 blocks of a view; the rest stays as it is
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -92,6 +100,19 @@ def form_errors(
         block_id: cut(one_line(" ".join(messages)), limits.FIELD_ERROR)
         for block_id, messages in found.items()
     }
+
+
+def errors_in_words(
+    model: type[BaseModel],
+    stored: Mapping[str, Any],
+    revision: int,
+    errors: Mapping[str, str],
+    texts: Texts,
+) -> str:
+    """What `form_errors` gives for the form of `stored`, as words that name each field."""
+    inputs = _inputs(model, stored, revision)
+    said = [(one.field.title, errors[one.block_id]) for one in inputs if one.block_id in errors]
+    return "; ".join(texts.form.about.format(field=title, message=message) for title, message in said)
 
 
 def _block(one: _Input, texts: Texts) -> Block:

@@ -90,7 +90,10 @@ class Settling(Press):
 
 @dataclass(frozen=True)
 class Submission:
-    """A submitted window; `values` are what its inputs hold, by block id."""
+    """A submitted window; `values` are what its inputs hold, by block id, and `blocks` all its block ids.
+
+    The latter tell what the person had before them; nothing else is decided by them.
+    """
 
     callback_id: Callback
     view_id: str
@@ -102,6 +105,7 @@ class Submission:
     user_team_id: str
     user_name: str
     trigger_id: str | None
+    blocks: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,15 @@ def read_submission(body: Body) -> Submission:
         target=target,
         values=state_values(body),
         trigger_id=maybe(body, "trigger_id"),
+        blocks=_block_ids(at(body, "view", "blocks")),
         **_clicker(body),
+    )
+
+
+def _block_ids(blocks: object) -> frozenset[str]:
+    found = blocks if isinstance(blocks, list) else []
+    return frozenset(
+        str(block["block_id"]) for block in found if isinstance(block, dict) and "block_id" in block
     )
 
 

@@ -8,6 +8,7 @@ from babel import Locale, UnknownLocaleError
 
 SLACK_API_URL = "https://slack.com/api/"
 DEFAULT_PORT = 3000
+DEFAULT_MODEL = "claude-sonnet-5-5"
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -83,6 +84,10 @@ class Settings:
     def has_model(self) -> bool:
         """Whether a model can be asked: a key is set, or another base URL than the provider's."""
         return self.anthropic_api_key is not None or self.anthropic_base_url is not None
+
+    def model_name(self, named_by_policy: str | None) -> str:
+        """The model that is asked: the environment's, else the policy's, else the product's own choice."""
+        return self.model or named_by_policy or DEFAULT_MODEL
 
     def require_database(self, command: str) -> str:
         """The app's database URL; raises SettingsError when it is unset."""

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -21,7 +21,7 @@ import psycopg
 from psycopg import sql
 
 from store.cluster import DEADLINE_SECONDS, Cluster
-from store.locks import FileLock, is_free
+from store.locks import FileLock, WaitGivenUp, Waiting, is_free
 from store.wheel import ROOT_FOLDER, EmbeddedError, disk_full, find_programs, no_space, server_account
 
 DATABASE = "vistobueno"
@@ -63,18 +63,23 @@ def exists(folder: Path | None = None) -> bool:
     return (_resolved(folder) / "cluster" / "data" / "PG_VERSION").is_file()
 
 
-async def start(folder: Path | None = None, *, fast: bool = False) -> Embedded:
+async def start(
+    folder: Path | None = None, *, fast: bool = False, waits: Callable[[], None] | None = None
+) -> Embedded:
     """Start the server of a folder, or join it when it runs already; makes the database when there is none.
 
     `fast` gives up durability (fsync off), for tests that do not test it; it counts only when this call is
-    the one that starts the server. Raises EmbeddedError with one sentence for people.
+    the one that starts the server. `waits` is called, in a thread, when another process that starts or stops
+    the server is waited for. Raises EmbeddedError with one sentence for people.
     """
-    starting = asyncio.create_task(asyncio.to_thread(_start, _resolved(folder), fast))
+    waiting = Waiting(waits)
+    starting = asyncio.create_task(asyncio.to_thread(_start, _resolved(folder), fast, waiting))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        # the thread goes on: what it still starts is given back
-        with contextlib.suppress(EmbeddedError):
+        # the thread waits no more, but where it is past that it goes on: what it still starts is given back
+        waiting.given_up.set()
+        with contextlib.suppress(EmbeddedError, WaitGivenUp):
             await stop(await starting)
         raise
 
@@ -116,10 +121,10 @@ def _explained(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _start(folder: Path, fast: bool) -> Embedded:
+def _start(folder: Path, fast: bool, waiting: Waiting) -> Embedded:
     _forget_other_servers()
     with _explained(folder):
-        return _start_locked(folder, fast)
+        return _start_locked(folder, fast, waiting)
 
 
 def _forget_other_servers() -> None:
@@ -137,10 +142,10 @@ def _join(folder: Path) -> Embedded | None:
         return _used_from_now(folder, server.socket_folder)
 
 
-def _start_locked(folder: Path, fast: bool) -> Embedded:
+def _start_locked(folder: Path, fast: bool, waiting: Waiting) -> Embedded:
     account, programs = server_account(), find_programs()
     folder.mkdir(parents=True, exist_ok=True, mode=0o711 if account else 0o700)
-    with FileLock(folder / "start.lock"):
+    with FileLock(folder / "start.lock", waiting=waiting):
         cluster = Cluster.prepare(folder, programs, account)
         cluster.initialize(fast=fast)
         socket_folder = _ensure_answers(cluster, fast)

@@ -1,6 +1,6 @@
 """The windows of Edit and Reject: what stands in them while they open, wait, ask, confirm and end."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ Verb = Literal["approve", "edit", "reject"]
 
 _REASON = "reason"
 _NOTE = "note"
+_PROBLEM = "problem"
 _LONGEST_REASON = 2_000
 
 
@@ -101,18 +102,32 @@ def edit_view(
     """The form of the input that the current revision shows, or of the one that was `typed` already.
 
     A tool without a field that can be edited gets a window that says so. `problem` is why what was typed
-    could not be shown; it stands first. Without one, what was typed is said to be an earlier edit.
+    could not be shown; it stands first, in a block that `shows_problem` knows again. Without one, what was
+    typed is said to be an earlier edit.
     """
     target = Target(approval.id, approval.revision)
     given = approval.shown.input if typed is None else typed
     form = form_blocks(model, given, approval.revision, texts)
     hint = texts.modal.edit_intro if typed is None else texts.modal.edit_again
-    intro = [lines([fill(hint)])] if problem is None else problem.blocks
+    intro = [lines([fill(hint)])] if problem is None else _marked(problem.blocks)
     blocks = [header(title(approval)), *intro, *form]
     if not any(block["type"] == "input" for block in form):
         nothing = [header(title(approval)), lines([fill(texts.modal.nothing_to_edit)]), *form]
         return _still("edit", target, nothing, texts)
     return _form(texts.modal.edit, texts.modal.submit_edit, Callback.EDIT, target, blocks, texts)
+
+
+def shows_problem(block_ids: Container[str]) -> bool:
+    """Whether a window with these blocks says why something that was typed before could not be shown.
+
+    Slack's answer `errors` leaves a window as it is, so there the words of an earlier try would stay.
+    """
+    return _PROBLEM in block_ids
+
+
+def _marked(blocks: Iterable[Block]) -> list[Block]:
+    first, *more = blocks
+    return [{**first, "block_id": _PROBLEM}, *more]
 
 
 def confirm_edit_view(

@@ -31,7 +31,7 @@ class Clicks:
 class State:
     """What there was when it was last read: the newest runs and approvals, and how many there are of all.
 
-    `failed` are payments of the shop, `refunds` those of the provider.
+    `failed` are payments of the shop, `refunds` those of the provider; none where there is no shop.
     """
 
     runs: tuple[Run, ...]
@@ -100,7 +100,10 @@ class Board:
         found = await runs.listed(self._db, unfinished_only=False, limit=SHOWN)
         asked = await approvals.listed(self._db, open_only=False, limit=SHOWN)
         counted = await totals.count(self._db)
-        with translated():  # the shop is user code, with errors of its own driver
-            failed = await count_failed(self._world.urls.owner)
+        failed = await self._failed() if self._world.has_shop else 0
         refunds, clicks = self._world.provider.refunds, self.count_clicks()
         return State(tuple(found), tuple(asked), counted, failed, refunds, clicks)
+
+    async def _failed(self) -> int:
+        with translated():  # the shop is user code, with errors of its own driver
+            return await count_failed(self._world.urls.owner)

@@ -84,8 +84,7 @@ def lines(world: World, settings: Settings) -> list[str]:
     return [
         f"Open {world.sandbox.base_url}",
         "to be any of the people of the demo's local Slack: ask the bot as Leo, decide as Marta.",
-        "`make demo ARGS=--play` lives the whole story, unattended.",
-        "Beside the Slack is the world: let payments fail overnight, kill the app, make Slack slow.",
+        *_of_the_shop(world),
         f"The bot answers with {world.model}.",
         *_what_it_does_not_know(world, settings),
         *_where_it_is_kept(world, settings),
@@ -93,9 +92,19 @@ def lines(world: World, settings: Settings) -> list[str]:
     ]
 
 
+def _of_the_shop(world: World) -> list[str]:
+    """What there is to see; the shop's story only where the agent has the shop's tools."""
+    if not world.has_shop:
+        return ["Beside the Slack is the world: kill the app, make Slack slow."]
+    return [
+        "`make demo ARGS=--play` lives the whole story, unattended.",
+        "Beside the Slack is the world: let payments fail overnight, kill the app, make Slack slow.",
+    ]
+
+
 def _what_it_does_not_know(world: World, settings: Settings) -> list[str]:
     """The scripted model has one story; a person's own tools need a real one."""
-    if world.model != SCRIPTED or settings.tools == Settings.tools:
+    if world.model != SCRIPTED or world.has_shop:
         return []
     return [
         f"The scripted model knows only the tools of the demo's shop, and not those of {settings.tools}: set "

@@ -27,16 +27,23 @@ TONES: Mapping[str, Tone] = MappingProxyType(
 )
 
 
-def figures(state: State) -> tuple[Figure, ...]:
-    """The numbers that tell the story."""
-    refunds, clicks = state.refunds, state.clicks
+def figures(state: State, *, has_shop: bool) -> tuple[Figure, ...]:
+    """The numbers that tell the story; those of the shop only where there is one."""
+    clicks = state.clicks
+    return (
+        *(_of_the_shop(state) if has_shop else ()),
+        Figure(str(clicks.made), "Clicks", delivered(clicks) if clicks.made else ""),
+        Figure(str(state.totals.decisions), "Decisions"),
+    )
+
+
+def _of_the_shop(state: State) -> tuple[Figure, ...]:
+    refunds = state.refunds
     total = sum((refund.amount for refund in refunds), Money(0, "EUR")).text(ENGLISH.locale)
     payments = counted(len({refund.payment_id for refund in refunds}), "payment")
     return (
         Figure(str(state.failed), "Failed payments in the shop"),
         Figure(str(len(refunds)), "Refunds at the provider", f"of {payments}, {total}" if refunds else ""),
-        Figure(str(clicks.made), "Clicks", delivered(clicks) if clicks.made else ""),
-        Figure(str(state.totals.decisions), "Decisions"),
     )
 
 
@@ -94,7 +101,7 @@ def _sizes(approval: Approval, title: str) -> list[str]:
 
 def _when_or_who(approval: Approval) -> list[str | Moment]:
     if approval.status is ApprovalStatus.PENDING:
-        return [Moment("until", approval.expires_at.timestamp())]
+        return [Moment("until", approval.expires_at.timestamp()), "if nobody decides, nothing runs"]
     return [f"by {approval.decided_by.name}"] if approval.decided_by is not None else []
 
 

@@ -11,6 +11,10 @@ from bot.texts.en import ENGLISH
 REASON = "The payment failed after the money was taken."
 FIRST_WORDS = "please refund the failed payments"  # how the story begins
 GREETING = "I look after the shop's payments. Ask me to refund the failed ones."
+OTHER_TOOLS = (
+    "I am the scripted model of the demo and know only the tools of its shop: set ANTHROPIC_API_KEY to have "
+    "yours used."
+)
 
 
 async def respond(request: dict[str, Any]) -> dict[str, Any]:
@@ -19,7 +23,9 @@ async def respond(request: dict[str, Any]) -> dict[str, Any]:
     answered = sum(message["role"] == "assistant" for message in asked.messages)
     # the answers before this one were made by the same rules; only the next one is asked for
     steps = [step(say("…"), optional=True)] * answered
-    return ScriptedModel(script(*steps, next_step(asked))).respond(request)
+    named = {tool["name"] for tool in request.get("tools") or ()}
+    following = next_step(asked) if asked.closing or "refund_payments" in named else step(say(OTHER_TOOLS))
+    return ScriptedModel(script(*steps, following)).respond(request)
 
 
 def next_step(asked: Asked) -> Step:

@@ -32,6 +32,11 @@ async def play(settings: Settings, *, port: int = 0, as_json: bool = False) -> N
     """Live the story; raises DemoFailed with the first fact that does not hold."""
     began = time.monotonic()
     async with open_world(settings, port=port) as world:
+        if not world.has_shop:
+            raise DemoFailed(
+                f"The story is that of the example shop, whose tools are not in {settings.tools}: "
+                "unset VISTOBUENO_TOOLS."
+            )
         db = Database.open(world.urls.app)
         story = Story(world, db)
         story.tell(f"The shop and the sandbox Slack are there. The agent thinks with {world.model}.")

@@ -1,37 +1,41 @@
-"""The demo's world as its page shows it: three things that can be made to happen, and what there is."""
+"""The demo's world as its page shows it: what can be made to happen, what there is, what one does next."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 
+from agent.leases import LEASE_SECONDS
 from agent.money import Money
 from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.seed import FAILED_COUNT, OVERNIGHT, fail_three_overnight
 from agent.tools.shop.words import counted
-from bot.demo.board import Board
+from bot.demo.board import Board, State
 from bot.demo.contents import delivered, figures, listings
 from bot.demo.keeper import Keeper, Phase
+from bot.demo.steps import next_step, waits
 from bot.demo.world import World
-from bot.sandbox.world import Control, DeedRefusedError, Section, Step
+from bot.sandbox.world import Control, DeedRefusedError, Section, Step, Welcome
 from bot.texts.en import ENGLISH
 from store.engine import Database
 from store.errors import StoreError, translated
-from store.transitions import ApprovalStatus
 
 FAIL, RESTART, SLOW = "fail-three", "restart", "slow"
 HAPPEN, NOW = "Let something happen", "In the database now"
-ASK = Step("U0LEO", "C0SUPPORT", "Ask as Leo in #support.", "Ask as Leo: press Send.")
-_MARTA = ("U0MARTA", "C0APPROVALS", "Be Marta: a card waits in #approvals.")
-# one line of a phone each, so that a whole card is above it
-DECIDE = Step(*_MARTA, "Let something happen in the world first.")
-DECIDE_THEN = Step(*_MARTA, "Press Approve, and see what runs.")
-WHEN = f"{ASK.elsewhere} {DECIDE.elsewhere} {DECIDE.there} Or while the refunds run."
+ABOUT = (
+    "This is a local imitation of Slack, with an AI agent in it. Where its work cannot be undone, the agent "
+    "stops until a person approves."
+)
+INVITATION = "Ask @vistobueno for something that your tools do"
 WHY_FAIL = (
     "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
 )
 NOT_YET = "Not yet: a card that asks for refunds must wait for approval. Ask as Leo first."
-OVER = "Not now: no card that asks for refunds waits any more. A demo begun anew has one again."
-WHY_RESTART = "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost."
+AGAIN = "Not now: no card that asks for refunds waits any more. Ask as Leo again."
+OVER = "Not any more: every failed payment is refunded. A new demo has the story again."
+WHY_RESTART = (
+    "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost. What was "
+    f"under way goes on, or is asked about, when the lease of the dead is over: after {LEASE_SECONDS:g} s."
+)
 WHY_SLOW = "Every click is delivered twice, as Slack and impatient people do: nothing happens twice."
 
 
@@ -49,17 +53,19 @@ class Scene:
 
     def sections(self) -> Sequence[Section]:
         """The controls, then what there is."""
-        controls = (self._failing(), self._restarting(), self._slowness())
-        return [Section(HAPPEN, WHEN, controls), *self._shown]
+        failing = [self._failing()] if self._world.has_shop else []
+        controls = (*failing, self._restarting(), self._slowness())
+        return [Section(HAPPEN, controls=controls), *self._shown]
+
+    def welcome(self) -> Welcome:
+        """What this is; a person's own tools are asked for in their own words."""
+        return Welcome(ABOUT, "" if self._world.has_shop else INVITATION)
 
     def next_step(self) -> Step | None:
-        """Ask while nobody has; then decide as long as a card waits."""
-        state = self._board.state
-        if state is None or not state.runs:
-            return ASK
-        if not self._waits():
+        """The next step of the shop's story; a person's own tools have none."""
+        if not self._world.has_shop:
             return None
-        return DECIDE if self._failed_before is None else DECIDE_THEN
+        return next_step(self._board.state, failed_more=self._failed_before is not None)
 
     async def look(self) -> None:
         """Read what there is."""
@@ -89,7 +95,8 @@ class Scene:
         state, trouble = self._board.state, self._board.trouble
         shown = [Section(NOW, trouble)]
         if state is not None:
-            shown = [Section(NOW, trouble, figures=figures(state), listings=listings(state))]
+            numbers = figures(state, has_shop=self._world.has_shop)
+            shown = [Section(NOW, trouble, figures=numbers, listings=listings(state))]
         if shown != self._shown:
             self._shown = shown
             self._changed()
@@ -104,12 +111,6 @@ class Scene:
         except StoreError as error:
             raise DeedRefusedError(str(error)) from error
         self._failed_before = state.failed
-
-    def _waits(self, tool: str = "") -> bool:
-        """Whether a card waits for approval, of that tool or of any."""
-        asked = self._board.state.approvals if self._board.state else ()
-        waiting = (one.tool for one in asked if one.status is ApprovalStatus.PENDING)
-        return any(not tool or one == tool for one in waiting)
 
     def _switch(self) -> None:
         slack = self._world.sandbox.slack
@@ -126,11 +127,18 @@ class Scene:
         if self._failed_before is not None:
             total = Money(sum(OVERNIGHT.values(), Decimal(0)), "EUR").text(ENGLISH.locale)
             said = f"It has happened: {more} more payments failed, {total} in all. It happens once."
-        elif not self._waits(refund_payments.name):
-            said = OVER if state and state.approvals else NOT_YET
+        elif not waits(state, refund_payments.name):
+            said = self._why_not(state)
         was = self._failed_before or (state.failed if state else 0) or FAILED_COUNT
         why = WHY_FAIL.format(was=was, now=was + more)
         return Control(FAIL, "Three payments fail overnight", why, said, spent=bool(said))
+
+    @staticmethod
+    def _why_not(state: State | None) -> str:
+        """Why no payments fail now: nobody has asked yet, or not again, or nothing is left to ask for."""
+        if state is None or not state.approvals:
+            return NOT_YET
+        return AGAIN if state.failed else OVER
 
     def _restarting(self) -> Control:
         pid, killed, phase = self._keeper.pid, self._keeper.killed, self._keeper.phase

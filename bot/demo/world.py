@@ -7,9 +7,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from agent.model import ModelError
+from agent.policy import PolicyError, load_policy
+from agent.tool import Tool
+from agent.toolbox import ToolsError, load_tools
 from agent.tools.shop.provider import RefundProvider
+from agent.tools.shop.refund_payments import refund_payments
+from agent.tools.shop.search_payments import search_payments
 from agent.tools.shop.seed import NotOurShop, create_shop
-from bot.databases import Urls
+from bot.databases import Urls, say_waiting
 from bot.demo.errors import DemoFailed
 from bot.demo.model import FIRST_WORDS, respond
 from bot.process import listen, serve
@@ -23,18 +28,24 @@ from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
 RETRY_DELAYS = (0.0, 5.0, 25.0)  # seconds; Slack waits a minute, then five, and somebody looks at a demo
+OF_THE_STORY = frozenset({search_payments.name, refund_payments.name})
+"""The tools that the story of the shop is lived with."""
 SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
 
 
 @dataclass(frozen=True)
 class World:
-    """All that the app needs around it; `environ` is what it is started with."""
+    """All that the app needs around it; `environ` is what it is started with.
+
+    `has_shop` says whether the agent has the tools of the example shop, which the demo's story is about.
+    """
 
     urls: Urls
     sandbox: Sandbox
     provider: RefundProvider
     model: str
     environ: Mapping[str, str]
+    has_shop: bool = True
 
 
 @asynccontextmanager
@@ -55,21 +66,39 @@ async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> Asy
         except NotOurShop as error:
             raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
         provider = await stack.enter_async_context(RefundProvider.start(pace=pace))
-        sandbox = await _start_sandbox(port)
+        tools = _tools(settings)
+        has_shop = tools.keys() >= OF_THE_STORY
+        sandbox = await _start_sandbox(port, FIRST_WORDS if has_shop else "")
         stack.push_async_callback(sandbox.stop)
         environ = _environ(settings, urls, sandbox, provider)
+        model = SCRIPTED
         if settings.has_model:
-            model = settings.model or "the model of the policy file"
+            model = settings.model_name(_model_of_policy(settings, tools))
         else:
-            model = SCRIPTED
             environ["ANTHROPIC_BASE_URL"] = await stack.enter_async_context(_scripted_model())
             environ["ANTHROPIC_API_KEY"] = "scripted"
-        yield World(urls, sandbox, provider, model, environ)
+        yield World(urls, sandbox, provider, model, environ, has_shop)
 
 
-async def _start_sandbox(port: int) -> Sandbox:
+def _tools(settings: Settings) -> Mapping[str, Tool]:
+    """The tools that the app will have; none where they cannot be loaded, which the app says as it starts."""
+    try:
+        return load_tools(settings.tools)
+    except ToolsError:
+        return {}
+
+
+def _model_of_policy(settings: Settings, tools: Mapping[str, Tool]) -> str | None:
+    """The model that the policy names; a policy that cannot be used is said by the app as it starts."""
+    try:
+        return load_policy(settings.policy, tools).agent.model
+    except PolicyError:
+        return None
+
+
+async def _start_sandbox(port: int, suggestion: str) -> Sandbox:
     listen(LOCAL, port).close()  # a sentence, instead of an error of the server
-    return await Sandbox.start(port=port, suggestion=FIRST_WORDS, retry_delays=RETRY_DELAYS)
+    return await Sandbox.start(port=port, suggestion=suggestion, retry_delays=RETRY_DELAYS)
 
 
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:
@@ -93,7 +122,7 @@ async def _database(settings: Settings) -> AsyncIterator[Urls]:
     if settings.database_url is not None:
         yield Urls(settings.database_url, settings.database_owner_url or settings.database_url)
         return
-    server = await embedded.start()
+    server = await embedded.start(waits=say_waiting)
     try:
         async with scratch_database(server) as (app, owner):
             yield Urls(app, owner)

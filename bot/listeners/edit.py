@@ -18,6 +18,7 @@ from bot.blocks.modals import (
     note_of,
     opening_view,
     problem_view,
+    shows_problem,
     waiting_view,
 )
 from bot.blocks.why import why_text
@@ -25,7 +26,7 @@ from bot.bot import Bot
 from bot.copies import keep_copy, spend_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
 from bot.faults import fault_text
-from bot.forms import field_titles, form_errors, read_form
+from bot.forms import errors_in_words, field_titles, form_errors, read_form
 from bot.identity import Nobody
 from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -103,8 +104,12 @@ async def _check(bot: Bot, submission: Submission) -> _Checked | Answer:
         return _Checked(approval, checked)
     wrong = _wrong(checked, bot.texts)
     errors = form_errors(tool.input, stored, target.revision, wrong, bot.texts)
-    if errors:
+    if errors and not shows_problem(submission.blocks):
         return {"response_action": "errors", "errors": errors}
+    if errors:
+        words = errors_in_words(tool.input, stored, target.revision, errors, bot.texts)
+        problem = replies.cannot_preview(words, bot.texts)
+        return _updated(edit_view(approval, tool.input, bot.texts, typed=raw, problem=problem))
     words = "; ".join(message for _, message in wrong)
     return _updated(problem_view("edit", replies.cannot_preview(words, bot.texts), bot.texts))
 

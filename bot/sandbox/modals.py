@@ -14,10 +14,11 @@ from bot.sandbox.workspace import View
 TROUBLE = "We had some trouble connecting. Try again?"
 
 
-def open_modal(slack: Slack, user: str, body: Any) -> View:
-    """Show a modal as the first of a new stack; raises SlackError if the view is refused."""
+def open_modal(slack: Slack, user: str, body: Any, window: str = "") -> View:
+    """Show a modal in a window, as the first of a new stack; raises SlackError if the view is refused."""
     stack = slack.workspace.modals.get(user, [])
     view = _new_view(slack, user, body, "modal", None)
+    view.window = window
     for old in stack:
         old.closed = True
     slack.workspace.modals[user] = [view]
@@ -33,6 +34,7 @@ def push_modal(slack: Slack, user: str, below: str | None, body: Any) -> View:
     if len(stack) >= limits.VIEW_STACK:
         raise SlackError("push_limit_reached")
     view = _new_view(slack, user, body, "modal", stack[-1])
+    view.window = stack[-1].window
     stack.append(view)
     slack.workspace.changes.announce()
     return view

@@ -26,10 +26,11 @@ CLICKS = frozenset({"block_actions", "view_submission"})
 
 @dataclass(frozen=True)
 class Person:
-    """One person at their Slack client."""
+    """One person at their Slack client, in one `window` of it if that has a name."""
 
     slack: Slack
     user: User
+    window: str = ""
 
     @property
     def id(self) -> str:
@@ -106,7 +107,7 @@ class Person:
         """The signed request of a click, not sent; the element is found by label, action_id or block_id."""
         shown = locate(self.slack, where)
         placed = find_element(self.slack, self.user, shown, name, index)
-        return sign_press(self.slack, self.user, shown, placed, action_ts=action_ts)
+        return sign_press(self.slack, self.user, shown, placed, action_ts=action_ts, window=self.window)
 
     async def click(
         self, where: Where, name: str, *, index: int | None = None, to: Target = None
@@ -139,7 +140,8 @@ class Person:
         else:
             state = entered(placed.element, option)
             shown.typed[placed.key] = state
-        return await self._deliver(sign_press(self.slack, self.user, shown, placed, chosen=state), to)
+        request = sign_press(self.slack, self.user, shown, placed, chosen=state, window=self.window)
+        return await self._deliver(request, to)
 
     async def slash(
         self, command: str, text: str = "", channel: str = "C0SUPPORT", to: Target = None
@@ -158,7 +160,7 @@ class Person:
             place,
             workspace,
             response_url=self.slack.response_urls.issue(self.id, channel),
-            trigger_id=self.slack.triggers.issue(self.id),
+            trigger_id=self.slack.triggers.issue(self.id, window=self.window),
         )
         delivery = await self._deliver(self.slack.deliverer.sign_command(fields), to)
         self._show_answer(command, channel, delivery)
@@ -183,7 +185,7 @@ class Person:
         if "submit" not in view.body:
             raise LookupError("This modal has no submit button.")
         typed = submitted(view, self.slack.unsettled)
-        trigger_id = self.slack.triggers.issue(self.id, view.id)
+        trigger_id = self.slack.triggers.issue(self.id, view.id, self.window)
         payload = self._of_view("view_submission", view, trigger_id)
         payload["view"] = view_json(view, self.slack.workspace, typed)
         payload["response_urls"] = []

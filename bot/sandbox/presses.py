@@ -48,10 +48,11 @@ def sign_press(
     *,
     chosen: Mapping[str, Any] | None = None,
     action_ts: str | None = None,
+    window: str = "",
 ) -> SignedRequest:
-    """The signed block_actions request; its trigger_id is issued now."""
+    """The signed block_actions request; its trigger_id is issued now, for what may open in that window."""
     view_id = shown.id if isinstance(shown, View) and shown.type == "modal" else None
-    trigger_id = slack.triggers.issue(user.id, view_id)
+    trigger_id = slack.triggers.issue(user.id, view_id, window)
     payload = interaction("block_actions", user, slack.workspace, slack.unsettled, trigger_id)
     if isinstance(shown, View):
         payload["container"] = {"type": "view", "view_id": shown.id}

@@ -12,11 +12,15 @@ from bot.sandbox.workspace import Message
 
 @dataclass
 class Trigger:
-    """The right to show `user` one view; `view_id` is the modal it came from, if any."""
+    """The right to show `user` one view, in the `window` they pressed in ("": in all of theirs).
+
+    `view_id` is the modal it came from, if any.
+    """
 
     user: str
     issued: float
     view_id: str | None = None
+    window: str = ""
     used: bool = False
 
 
@@ -28,10 +32,10 @@ class Triggers:
         self._unsettled = unsettled
         self._given: dict[str, Trigger] = {}
 
-    def issue(self, user: str, view_id: str | None = None) -> str:
+    def issue(self, user: str, view_id: str | None = None, window: str = "") -> str:
         """A fresh trigger_id; its three seconds begin now."""
         trigger_id = f"{len(self._given) + 1000}.{int(self._clock.now())}.{token_hex(16)}"
-        self._given[trigger_id] = Trigger(user, self._clock.now(), view_id)
+        self._given[trigger_id] = Trigger(user, self._clock.now(), view_id, window)
         return trigger_id
 
     def look_up(self, trigger_id: object) -> Trigger:

@@ -124,7 +124,10 @@ class Channel:
 
 @dataclass
 class View:
-    """An open modal or a published Home tab, with what its user has typed."""
+    """An open modal or a published Home tab, with what its user has typed.
+
+    A modal is open in the one `window` it was asked for in; "": in all of its user's.
+    """
 
     id: str
     user: str
@@ -136,6 +139,7 @@ class View:
     errors: dict[str, str] = field(default_factory=dict)
     banner: str | None = None
     closed: bool = False
+    window: str = ""
 
     @property
     def type(self) -> str:

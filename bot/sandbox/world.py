@@ -77,12 +77,27 @@ class Section:
 
 @dataclass(frozen=True)
 class Step:
-    """What a person does next, as that user in that channel: in words `there`, and in words for elsewhere."""
+    """What a person does next, as that user in that channel: in words `there`, and in words for elsewhere.
+
+    `name` is what stands before these words.
+    """
 
     user: str
     channel: str
     elsewhere: str
     there: str
+    name: str = "Next"
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """What stands where nobody has written: what all this is `about`, and an `invitation` to write.
+
+    The invitation stands in the empty field of the first channel; "" where none is needed.
+    """
+
+    about: str
+    invitation: str = ""
 
 
 class World(Protocol):
@@ -90,6 +105,9 @@ class World(Protocol):
 
     def sections(self) -> Sequence[Section]:
         """What there is, as far as is known."""
+
+    def welcome(self) -> Welcome:
+        """What meets whoever comes first."""
 
     def next_step(self) -> Step | None:
         """What one does next to see what this is about, if there is such a thing."""

@@ -11,8 +11,10 @@ from bot.demo.world import World, open_world
 from bot.settings import Settings
 from store import embedded, runs
 from store.engine import Database
+from store.locks import FileLock
 from store.records import Actor
 from tests.acceptance.commands import ROOT, SECONDS, clean
+from tests.acceptance.stage import eventually
 from tests.databases import Database as OwnDatabase
 
 EMBEDDED = Settings.read({})
@@ -44,6 +46,23 @@ async def test_two_demos_of_one_user_do_not_meet_and_leave_nothing() -> None:
         with psycopg.connect(third.urls.owner) as connection:
             found = connection.execute("SELECT datname FROM pg_database WHERE datname LIKE 'scratch%'")
             assert len(found.fetchall()) == 1
+
+
+async def test_a_demo_that_waits_for_another_one_says_so_and_ends_at_once(
+    server_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FileLock(server_folder / "start.lock"):
+        opened = open_world(EMBEDDED, port=0)
+        opening = asyncio.create_task(opened.__aenter__())
+        await eventually(lambda: _has_said(capsys, "Waiting for another vistobueno of yours"))
+        opening.cancel()
+        async with asyncio.timeout(SECONDS):
+            await asyncio.wait([opening])
+        assert opening.cancelled()
+
+
+async def _has_said(capsys: pytest.CaptureFixture[str], words: str) -> bool:
+    return words in capsys.readouterr().err
 
 
 async def test_what_the_terminal_says_lets_another_one_look() -> None:

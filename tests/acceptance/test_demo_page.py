@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 import aiohttp
@@ -18,7 +19,7 @@ from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper
 from bot.demo.world import World, open_world
 from bot.sandbox import Message
-from bot.settings import Settings
+from bot.settings import DEFAULT_MODEL, Settings
 from tests.acceptance.commands import COMMAND, ROOT, SECONDS, clean
 from tests.acceptance.stage import eventually
 from tests.acceptance.test_bad_endings import users_of
@@ -58,12 +59,15 @@ class Demo:
         return await leo.mention("C0SUPPORT", "please refund the failed payments")
 
 
+def urls_of(database: Database) -> dict[str, str]:
+    return {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}
+
+
 @asynccontextmanager
-async def demo(database: Database) -> AsyncIterator[Demo]:
+async def demo(database: Database, **variables: str) -> AsyncIterator[Demo]:
     """One on this database."""
-    urls = {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url}
     async with (
-        open_world(Settings.read(urls), port=0) as world,
+        open_world(Settings.read(urls_of(database) | variables), port=0) as world,
         shown(world) as keeper,
         aiohttp.ClientSession() as http,
     ):
@@ -77,6 +81,7 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
         assert "Nobody has asked the agent for anything yet." in page.text
         await here.ask()
         page = await here.page("Refund 38 payments · €4,120.00 pending revision 1 · until", "Decisions 0")
+        assert "if nobody decides, nothing runs" in page.text
         assert "please refund the failed payments awaiting approval asked by Leo" in page.text
         await here.page("Approve")
         await here.press("Approve")
@@ -131,16 +136,95 @@ async def test_no_payments_fail_before_a_card_waits_or_after_the_last_one(databa
         assert [b.attributes.get("aria-disabled") for b in page.buttons if b.label == FAIL] == [None]
         await here.press("Approve")
         page = await here.page(
-            "Failed payments in the shop 0", "no card that asks for refunds waits any more"
+            "Failed payments in the shop 0", "every failed payment is refunded", "completed"
         )
+        page = await here.press(FAIL)
+        assert page.status == 409 and "A new demo has the story again." in page.text
+
+
+async def test_the_story_has_an_end_that_says_so(database: Database) -> None:
+    async with demo(database) as here:
+        assert "Be Marta" not in (await here.page("Next: Ask as Leo in #support.")).text
+        await here.ask()
+        await here.page("Approve")
+        await here.press("Approve")
+        page = await here.page("The end: 38 payments refunded, each once. Read as Leo what the agent says.")
         assert "Next:" not in page.text
-        assert (await here.press(FAIL)).status == 409
+        page = await here.browser.get(page.link("Go there"))
+        assert "The end: 38 payments refunded, each once. Begin a new demo to try" in page.text
+
+
+async def test_where_payments_are_left_one_may_ask_again(database: Database) -> None:
+    async with demo(database) as here:
+        await here.ask()
+        await here.page("Approve")
+        marta = here.world.sandbox.person("U0MARTA")
+        await marta.click(here.world.sandbox.channel("C0APPROVALS").last, "Reject")
+        await here.world.sandbox.until(lambda: marta.views and "Reason" in marta.read(marta.view))
+        await marta.fill({"Reason": "Not today."}).submit()
+        page = await here.page("Next: Ask as Leo again: 38 failed payments are left.", "Ask as Leo again. ")
+        page = await here.press(FAIL)
+        assert page.status == 409 and "waits any more. Ask as Leo again." in page.text
+        await here.ask()
+        await here.page("Approve", "Next: Let something happen in the world first.")
+
+
+async def test_with_ones_own_tools_nothing_of_the_shop_is_told(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "own.toml"
+    text = (ROOT / "policy.toml").read_text().partition("[tools.")[0]
+    policy.write_text(text.replace("model =", "# model =").replace("instructions =", "# instructions ="))
+    own = {"VISTOBUENO_TOOLS": "tests.acceptance.slow_tools:TOOLS", "VISTOBUENO_POLICY": str(policy)}
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    async with demo(database, **own) as here:
+        page = await here.browser.open("U0LEO", "C0SUPPORT")
+        for words in ("refund", "payment", "Refund", "Next:", "press Send"):
+            assert words not in page.text
+        assert page.fields["composer-here"] == [("text", "")]
+        assert 'placeholder="Ask @vistobueno for something that your tools do"' in page.html
+        assert "an AI agent" in page.text and "Clicks 0 Decisions 0" in page.text
+        assert FAIL not in page.labels_of_buttons and RESTART in page.labels_of_buttons
+        leo = here.world.sandbox.person("U0LEO")
+        asked = await leo.mention("C0SUPPORT", "please refund the failed payments")
+        replies = here.world.sandbox.channel("C0SUPPORT")
+        await here.world.sandbox.until(
+            lambda: any("the scripted model" in leo.read(one) for one in replies.thread(asked.ts)),
+            timeout=SECONDS,
+        )
+
+
+@pytest.mark.parametrize(
+    ("named", "variables", "is_named"),
+    [
+        ("model =", {}, "claude-sonnet-5-5"),
+        ("model = 'claude-x' #", {}, "claude-x"),
+        ("# model =", {}, DEFAULT_MODEL),
+        ("model =", {"VISTOBUENO_MODEL": "claude-y"}, "claude-y"),
+    ],
+)
+async def test_the_model_that_answers_is_named(
+    database: Database, tmp_path: Path, named: str, variables: dict[str, str], is_named: str
+) -> None:
+    policy, instructions = tmp_path / "policy.toml", tmp_path / "instructions.md"
+    policy.write_text((ROOT / "policy.toml").read_text().replace("model =", named))
+    instructions.write_text("Help.")
+    variables = {
+        **urls_of(database),
+        "ANTHROPIC_API_KEY": "test",
+        "VISTOBUENO_POLICY": str(policy),
+        **variables,
+    }
+    async with open_world(Settings.read(variables), port=0) as world:
+        assert world.model == is_named
 
 
 async def test_a_restart_is_a_new_process_and_what_waits_survives_it(database: Database) -> None:
     async with demo(database) as here:
         await here.ask()
-        before = RUNNING.search((await here.page("Approve")).text)
+        page = await here.page("Approve", "when the lease of the dead is over: after 15 s.")
+        before = RUNNING.search(page.text)
         assert before is not None
         await here.press(RESTART)
         page = await here.press(RESTART)

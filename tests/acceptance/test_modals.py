@@ -72,6 +72,30 @@ async def test_payments_typed_with_commas_on_one_line_are_those_payments(
         await stage.sandbox.until(lambda: "Refund 2 payments" in shown(stage), **WAIT)
 
 
+async def test_what_was_wrong_with_an_earlier_try_goes_with_the_next_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await open_form(stage, "Edit")
+        await fill_payments(stage, ["pay_9999"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "there are no payments pay_9999" in shown(stage), **WAIT)
+        for twice in (["pay_0007", "pay_0007"], ["pay_0017", "pay_0017"]):
+            await fill_payments(stage, twice)
+            await stage.marta.submit()
+            assert "pay_9999" not in shown(stage)
+            assert "Payments: give every payment once" in shown(stage)
+            assert (typed(stage), stage.marta.view.errors) == (twice, {})
+        await fill_payments(stage, ["pay_8888"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "there are no payments pay_8888" in shown(stage), **WAIT)
+        assert "give every payment once" not in shown(stage)
+        await fill_payments(stage, ["pay_0007"])
+        await stage.marta.submit()
+        await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
+
+
 @pytest.mark.parametrize("gone", ["closed", "lost"])
 async def test_an_edit_that_was_not_confirmed_is_filled_in_again_for_its_author(
     database: Database, monkeypatch: pytest.MonkeyPatch, gone: str

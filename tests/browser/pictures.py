@@ -8,7 +8,7 @@ TAKEN, SHOWN = ROOT / "build" / "screenshots", ROOT / "docs" / "pictures"
 BEST = {
     "1280/story-09-what-the-database-holds.png": "the-page.png",
     "390/story-04-the-card.png": "the-card.png",
-    "390/edit-05-what-the-edit-would-do.png": "an-edit.png",
+    "390/edit-07-what-the-edit-would-do.png": "an-edit.png",
     "390/story-06-nothing-ran.png": "nothing-ran.png",
     "390/story-07-41-are-proposed.png": "41-are-proposed.png",
 }

@@ -91,6 +91,15 @@ async def test_who_is_at_the_end_sees_what_comes_next_and_who_reads_above_is_lef
     await marta.has_before_her(first)
 
 
+async def test_times_are_those_of_the_machine_one_sits_at(app: App, on_app: Windows) -> None:
+    await app.posts("it is here")
+    marta = await on_app.open("Marta", 1280, timezone_id="Asia/Tokyo")
+    await marta.goes_to("# approvals")
+    await marta.sees_at(marta.messages.get_by_title("(JST)"))
+    await marta.page.reload()
+    await marta.sees_at(marta.messages.get_by_title("(JST)"))
+
+
 async def test_what_is_new_elsewhere_is_marked(app: App, on_app: Windows) -> None:
     marta = await approvals(on_app)
     await app.client.chat_postMessage(channel="C0SUPPORT", text="<@U0MARTA> and <@U0LEO>, look here")
@@ -188,6 +197,42 @@ async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_mo
     await marta.has_the_focus_on(marta.messages)
     await app.posts("and one more")
     await marta.has_before_her(marta.page.get_by_text("and one more"))
+
+
+@pytest.mark.parametrize("grows", ["never", "before", "after"])
+async def test_the_private_answer_to_a_press_comes_before_ones_eyes_and_stays_there(
+    app: App, on_app: Windows, grows: str
+) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(20)
+    ts = await app.posts("x", go("Approve"))
+    note = "You may not decide this. " * 8
+
+    async def refuse(payload: Json) -> None:
+        if grows == "before":
+            await app.changes(ts, "x", go("Approve"), title="A card that has grown" * 7)
+        await app.client.chat_postEphemeral(channel="C0APPROVALS", user="U0MARTA", text=note)
+
+    app.on_press = refuse
+    await marta.presses("Approve")
+    answer = marta.messages.get_by_role("listitem").filter(has_text="Only visible to you")
+    if grows == "after":
+        await marta.has_wholly_before_her(answer.get_by_text("You may not decide this."))
+        await app.changes(ts, "x", go("Approve"), title="A card that has grown" * 7)
+        await marta.sees("A card that has grown")
+    await marta.has_wholly_before_her(answer.get_by_text("You may not decide this."))
+    await marta.looks("a private answer")
+    await marta.does_not_see(marta.page.get_by_role("button", name="New messages"))
+
+
+async def test_a_private_note_leaves_who_reads_above_where_they_are(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(40)
+    first = marta.page.get_by_text("message 0", exact=True)
+    await first.scroll_into_view_if_needed()
+    await app.client.chat_postEphemeral(channel="C0APPROVALS", user="U0MARTA", text="a note")
+    await marta.sees_at(marta.page.get_by_role("button", name="New messages"))
+    await marta.has_before_her(first)
 
 
 async def test_a_button_that_came_under_the_pointer_takes_no_press_at_first(

@@ -28,6 +28,12 @@ OVERLAPS = """() => {
     return bad;
 }"""
 """What of the bar lies over another part of it, or outside of the window."""
+LINES = """cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return new Set([...range.getClientRects()].map(line => Math.round(line.top))).size;
+}"""
+"""On how many lines the words of a cell stand."""
 CONTRASTS = """([selector, pseudo]) => {
     const parse = colour => colour.match(/[0-9.]+/g).map(Number);
     const bright = colour => parse(colour).slice(0, 3).map(part => part / 255)
@@ -54,7 +60,9 @@ async def test_nothing_is_cut_off_or_covered_where_a_page_is_as_large_as_it_gets
     await leo.sees_at(leo.page.get_by_role("banner").get_by_text("Marta"))
     heading = await leo.page.get_by_role("heading", name="# approvals", level=1).bounding_box()
     assert heading is not None and heading["height"] < 30, "its words stand on two lines"
-    await leo.looks("the card at 320")
+    for short in await leo.page.locator("td.short").all():
+        assert await short.evaluate(LINES) <= len((await short.inner_text()).replace("-", " ").split()), short
+    await leo.looks("the card at 320", leo.page.get_by_role("table"))
     await leo.presses("Edit", within=leo.card("Refund 38"))
     await leo.sees("Preview changes", within=leo.window)
     await leo.looks("its window at 320")

@@ -22,6 +22,7 @@ async def test_story(windows: Windows, width: int) -> None:
         await decider.sees("Nobody has written here yet.")
         await decider.expects_no_other_page()
     await leo.looks("before the first words")
+    await leo.sees("a local imitation of Slack, with an AI agent", "stops until a person approves")
     await leo.sees("Ask as Leo: press Send.")
     await leo.asks_the_agent()
     await leo.sees("Be Marta: a card waits in #approvals.")
@@ -62,4 +63,5 @@ async def test_story(windows: Windows, width: int) -> None:
         picture="what the database holds",
     )
     await leo.sees("Done: 41 payments refunded, €4,375.25 in all.", within=leo.thread)
+    await leo.sees_at(leo.page.get_by_role("status").get_by_text("41 payments refunded, each once."))
     await leo.looks("what came of it")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from tests.browser.app import App, go
 from tests.browser.marks import IN_A_BROWSER
 from tests.sandbox.drive import Json
-from tests.sandbox.parts import confirm, field, modal, plain, section, text_input
+from tests.sandbox.parts import actions, confirm, field, modal, plain, section, text_input
 
 if TYPE_CHECKING:
+    from playwright.async_api import Route
+
     from tests.browser.chromium import Windows
     from tests.browser.person import Person
 
@@ -17,6 +20,7 @@ pytestmark = IN_A_BROWSER
 
 REASON = field(text_input(), "Reason", block_id="reason")
 NOTE = field(text_input(), "Note", block_id="note", optional=True)
+ASKS = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
 
 
 async def before_a_card(app: App, windows: Windows, *elements: Json) -> Person:
@@ -120,8 +124,7 @@ async def test_what_the_client_refuses_itself_is_said_at_the_field_too(app: App,
 async def test_a_question_comes_before_the_press_and_no_message_takes_it_away(
     app: App, on_app: Windows
 ) -> None:
-    asks = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
-    marta = await before_a_card(app, on_app, asks)
+    marta = await before_a_card(app, on_app, ASKS)
     await marta.presses("Delete")
     await marta.sees("Really?", within=marta.window)
     async with marta.in_another_tab():  # afterwards all of the page comes anew
@@ -134,11 +137,66 @@ async def test_a_question_comes_before_the_press_and_no_message_takes_it_away(
     assert [payload["actions"][0]["action_id"] for payload in app.payloads] == ["delete"]
 
 
+async def test_a_question_that_is_answered_goes_where_the_page_is_ahead_of_the_answer(
+    app: App, on_app: Windows
+) -> None:
+    marta = await before_a_card(app, on_app, ASKS)
+    await marta.presses("Delete")
+
+    async def overtake(route: Route) -> None:
+        answer = await route.fetch()
+        await app.posts("said meanwhile")
+        await marta.sees_behind("said meanwhile")
+        await route.fulfill(response=answer)
+
+    await marta.page.route("**/press?*", overtake)
+    await marta.presses("Delete it", within=marta.window)
+    await marta.does_not_see(marta.window)
+    await marta.has_the_focus_on(marta.page.get_by_role("button", name="Delete"))
+    assert len(app.payloads) == 1
+
+
+async def test_a_question_that_comes_late_brings_no_older_window_with_it(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app)
+    opens(app, section("as it was"), actions(ASKS))
+    await marta.presses("Edit")
+    await marta.sees("as it was", within=marta.window)
+
+    async def overtake(route: Route) -> None:
+        answer = await route.fetch()
+        view_id = app.sandbox.person("U0MARTA").view.id
+        await app.client.views_update(view_id=view_id, view=modal(section("as it is"), actions(ASKS)))
+        await marta.sees("as it is", within=marta.window)
+        await route.fulfill(response=answer)
+
+    await marta.page.route("**/press?*", overtake)
+    await marta.presses("Delete", within=marta.window)
+    await marta.sees("Really?", within=marta.window)
+    assert await marta.page.locator("dialog").get_by_text("as it was").count() == 0
+
+
+async def test_the_answer_of_an_earlier_press_takes_no_question_away(app: App, on_app: Windows) -> None:
+    marta = await before_a_card(app, on_app, go("Approve"), ASKS)
+    asked = asyncio.Event()
+
+    async def wait(payload: Json) -> None:
+        await asked.wait()
+        await app.posts("said before the answer")
+
+    app.on_press = wait
+    await marta.presses("Approve")
+    await marta.presses("Delete")
+    await marta.sees("Really?", within=marta.window)
+    asked.set()
+    await marta.page.locator("button[aria-busy='true']").wait_for(state="detached")
+    await marta.sees_behind("said before the answer")
+    await marta.sees_at(marta.window.get_by_role("button", name="Delete it"))
+
+
 async def test_a_question_that_is_denied_presses_nothing_and_gives_the_focus_back(
     app: App, on_app: Windows
 ) -> None:
-    asks = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
-    marta = await before_a_card(app, on_app, asks)
+    marta = await before_a_card(app, on_app, ASKS)
     for answer in ("click", "Escape"):
         await marta.presses("Delete")
         keep = marta.window.get_by_role("link", name="Keep it")
@@ -146,6 +204,25 @@ async def test_a_question_that_is_denied_presses_nothing_and_gives_the_focus_bac
         await marta.does_not_see(marta.window)
         await marta.has_the_focus_on(marta.page.get_by_role("button", name="Delete"))
     assert app.payloads == []
+
+
+async def test_a_modal_opens_in_the_window_that_asked_for_it_and_in_no_other(
+    app: App, on_app: Windows
+) -> None:
+    opens(app, REASON)
+    there, here = await before_a_card(app, on_app), await on_app.open("Marta", 390)
+    await here.goes_to("# approvals")
+    await here.presses("Edit")
+    await here.sees("Reason", within=here.window)
+    await app.posts("said meanwhile")
+    await there.sees("said meanwhile")
+    assert await there.window.count() == 0
+    await here.page.reload()
+    await here.sees("Reason", within=here.window)
+    await here.fills_in("Reason", "because")
+    await here.presses("Send", within=here.window)
+    await here.does_not_see(here.window)
+    assert [payload["type"] for payload in app.payloads] == ["block_actions", "view_submission"]
 
 
 async def test_a_modal_opened_from_elsewhere_is_over_the_page_at_once(app: App, on_app: Windows) -> None:

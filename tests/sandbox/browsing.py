@@ -121,7 +121,7 @@ class Browser:
     async def post(self, address: str, body: str, headers: Mapping[str, str] | None = None) -> Document:
         """Send a form as the page's own, or with the headers given."""
         own = {"Origin": self.sandbox.base_url} if headers is None else headers
-        sent = {"Content-Type": "application/x-www-form-urlencoded", **own}
+        sent = {"Content-Type": "application/x-www-form-urlencoded", **self.headers, **own}
         async with self.http.post(self.sandbox.base_url + address, data=body, headers=sent) as answer:
             return Document(answer.status, await answer.text(), str(answer.url))
 

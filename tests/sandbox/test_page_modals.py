@@ -1,6 +1,7 @@
 """The page: modals are opened, filled in, refused under their inputs, submitted and closed."""
 
 import json
+import re
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -103,6 +104,16 @@ async def test_each_input_holds_what_was_entered(
         await browser.press(await opened(browser, client), "Done", {"It": typed})
     held = app.submitted()["it"][name]
     assert held == expected or float(held) == expected
+
+
+async def test_a_moment_is_entered_in_the_zone_of_the_browser(
+    browser: Browser, client: AsyncWebClient
+) -> None:
+    browser.headers["Cookie"] = "zone=Asia/Tokyo"
+    app = App(client, field({"type": "datetimepicker", "action_id": "a"}, "It", block_id="it"))
+    async with answering(browser.sandbox, app.answer_delivery):
+        await browser.press(await opened(browser, client), "Done", {"It": "2026-12-01T07:10"})
+    assert app.submitted()["it"]["selected_date_time"] == 1_796_076_600
 
 
 async def test_options_are_chosen(browser: Browser, client: AsyncWebClient) -> None:
@@ -211,3 +222,22 @@ async def test_an_option_that_is_not_offered_is_refused(browser: Browser, client
         page = await browser.press(await opened(browser, client), "Done", {"It": "9"})
     assert page.status == 409
     assert page.text.startswith("There is no option '9'")
+
+
+async def test_what_a_window_warns_of_is_read_out_anew_each_time(
+    browser: Browser, client: AsyncWebClient
+) -> None:
+    app = App(client, section("⚠️ It is too much."), section("More about it"))
+    alert = re.compile(r'<div class="block section" role="alert" id="([^"]+)">')
+    async with answering(browser.sandbox, app.answer_delivery):
+        page = await opened(browser, client)
+        first = alert.findall(page.html)
+        view_id = browser.sandbox.person("U0MARTA").view.id
+        await client.views_update(view_id=view_id, view=modal(section("⚠️ It is still too much."), section()))
+        again = alert.findall((await browser.open()).html)
+    assert len(first) == len(again) == 1 and first != again
+
+
+async def test_a_warning_in_a_message_is_read_with_its_log(browser: Browser, client: AsyncWebClient) -> None:
+    await client.chat_postMessage(channel="C0APPROVALS", text="x", blocks=[section("⚠️ It is too much.")])
+    assert '<div class="block section">' in (await browser.open()).html

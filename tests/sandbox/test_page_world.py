@@ -9,7 +9,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.sandbox import Sandbox
-from bot.sandbox.world import Control, DeedRefusedError, Figure, Item, Listing, Moment, Section, Step
+from bot.sandbox.world import Control, DeedRefusedError, Figure, Item, Listing, Moment, Section, Step, Welcome
 from tests.sandbox.browsing import Browser
 from tests.sandbox.drive import Recorder, answer, answering
 from tests.sandbox.parts import actions, button
@@ -28,6 +28,7 @@ class Weather:
         self.looks = 0
         self.step: Step | None = None
         self.watchers = 0
+        self.about = "All of it is weather."
 
     def sections(self) -> Sequence[Section]:
         rained = "rain" in self.done
@@ -40,6 +41,9 @@ class Weather:
             Section("Weather", "It is what it is.", controls=(rain, wind)),
             Section("Sky", figures=figures, listings=listings),
         ]
+
+    def welcome(self) -> Welcome:
+        return Welcome(self.about, "What about rain?")
 
     def next_step(self) -> Step | None:
         return self.step
@@ -73,6 +77,7 @@ def weather(sandbox: Sandbox) -> Weather:
 
 async def test_a_slack_alone_shows_no_world(browser: Browser) -> None:
     page = await browser.open()
+    assert page.text.count("Nobody has written here yet.") == 1 and "<p></p>" not in page.html
     assert "The world" not in page.text and 'id="surroundings"' not in page.html
     page = await browser.post("/world?as=U0LEO&in=C0SUPPORT", "deed=rain")
     assert (page.status, page.text.split(" Back")[0]) == (
@@ -168,6 +173,17 @@ async def test_times_of_the_world_are_those_of_the_reader(browser: Browser, weat
     assert "10:13 AM" in (await browser.open("U0MARTA", "C0SUPPORT")).text
 
 
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("Asia/Tokyo", "11:13 PM"), ("", "4:13 PM"), ("Europe", "4:13 PM"), ("../../etc/passwd", "4:13 PM")],
+)
+async def test_times_are_in_the_zone_that_the_browser_says_it_is_in(
+    browser: Browser, weather: Weather, zone: str, shown: str
+) -> None:
+    browser.headers["Cookie"] = f"zone={zone}"
+    assert shown in (await browser.open("U0LEO", "C0SUPPORT")).text
+
+
 async def test_what_the_world_says_is_escaped(
     browser: Browser, weather: Weather, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +228,8 @@ async def test_what_one_does_next_stands_where_one_writes_with_the_way_there(
     assert page.link("Go there") == "/?as=U0LEO&in=C0SUPPORT"
     page = await browser.get(page.link("Go there"))
     assert "Next: Ask: press Send." in page.text and "Go there" not in page.text
+    weather.step = Step("U0LEO", "C0SUPPORT", "All is said.", "", name="The end")
+    assert "The end: All is said." in (await browser.open()).text
     weather.step = Step("U0NOBODY", "C0SUPPORT", "Ask as nobody.", "Ask.")
     assert "Next:" not in (await browser.open()).text
 
@@ -224,3 +242,16 @@ async def test_what_one_does_next_changes_while_one_looks(browser: Browser, weat
         browser.sandbox.workspace.changes.announce()
         news = await stream.next()
     assert news["regions"]["next-stream"] == "<b>Next: </b>Ask: press Send."
+
+
+async def test_what_all_this_is_stands_where_nobody_has_written_and_invites_once(
+    browser: Browser, weather: Weather
+) -> None:
+    weather.about = f"All of it is {EVIL}."
+    first = await browser.open("U0LEO", "C0SUPPORT")
+    assert f"All of it is {EVIL}. Nobody has written here yet." in first.text
+    assert EVIL not in first.html and 'placeholder="What about rain?"' in first.html
+    elsewhere = await browser.open("U0LEO", "C0APPROVALS")
+    assert "All of it is" in elsewhere.text and 'placeholder="Message #approvals"' in elsewhere.html
+    written = await browser.press(first, "Send", {"Message #support": "hello"})
+    assert "All of it is" not in written.text

@@ -9,7 +9,7 @@ from bot.sandbox.payloads import view_json
 def open_(call: Call) -> Json:
     """Open a modal with a trigger_id that is fresh and unused."""
     trigger = call.slack.triggers.look_up(call.need("trigger_id"))
-    view = open_modal(call.slack, trigger.user, call.need("view"))
+    view = open_modal(call.slack, trigger.user, call.need("view"), trigger.window)
     trigger.used = True
     return {"view": view_json(view, call.workspace)}
 

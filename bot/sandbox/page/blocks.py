@@ -9,19 +9,27 @@ from bot.sandbox.page.elements import Surface, element, field_id
 from bot.sandbox.page.html import Child, Html, joined, tag, text
 from bot.sandbox.page.mrkdwn import mrkdwn
 from bot.sandbox.page.rich_text import BREAK, rich_text
-from bot.sandbox.workspace import Message
+from bot.sandbox.workspace import Message, View
 
+WARNS = "⚠"
 SHORT = 16  # characters of a cell that is never broken into lines, such as a date
 
 Writer = Callable[[Json, Surface], Html]
 
 
 def blocks(shown: list[Json], surface: Surface) -> Html:
-    """The blocks, one under the other."""
-    return text(
-        tag("div", WRITERS.get(block["type"], _words)(block, surface), class_=f"block {block['type']}")
-        for block in shown
-    )
+    """The blocks, one under the other; what a window warns of is read out."""
+    return text(_block(block, surface, at) for at, block in enumerate(shown))
+
+
+def _block(block: Json, surface: Surface, at: int) -> Html:
+    written = WRITERS.get(block["type"], _words)(block, surface)
+    view = surface.shown
+    alert: dict[str, str] = {}
+    if isinstance(view, View) and view.type == "modal" and _plain(block, surface).startswith(WARNS):
+        # an element of its own in each version of the window: one that only changes may stay unheard
+        alert = {"role": "alert", "id": f"alert-{view.id}-{view.hash}-{at}"}
+    return tag("div", written, class_=f"block {block['type']}", **alert)
 
 
 def words(made: Json, surface: Surface) -> Html:
@@ -129,9 +137,13 @@ def _markdown(block: Json, surface: Surface) -> Html:
 
 def _words(block: Json, surface: Surface) -> Html:
     """The words of a block of another kind, one text a line, then what can be pressed in it."""
-    read = surface.sight.reader.read(Message("", "", "", "", blocks=[block]))
+    read = _plain(block, surface)
     pressed = [element(placed, surface) for placed in placed_elements([block])]
     return text(joined(read.split("\n"), BREAK), tag("div", pressed) if pressed else None)
+
+
+def _plain(block: Json, surface: Surface) -> str:
+    return surface.sight.reader.read(Message("", "", "", "", blocks=[block]))
 
 
 WRITERS: Mapping[str, Writer] = MappingProxyType(

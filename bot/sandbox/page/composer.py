@@ -9,8 +9,11 @@ from bot.sandbox.page.sight import Sight
 from bot.sandbox.workspace import Workspace
 
 
-def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
-    """The form to write at this place; where nobody has written, it asks the app what is suggested."""
+def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str = "") -> Html:
+    """The form to write at this place; where nobody has written, it asks the app what is suggested.
+
+    An `invitation` stands in the field as long as it is empty.
+    """
     place = sight.place
     app = sight.workspace.app.name
     channel = place.channel
@@ -40,7 +43,7 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool) -> Html:
             id=field,
             name="text",
             rows=1,
-            placeholder=label,
+            placeholder=invitation or label,
             required=True,
             aria_describedby=unheard and f"{field}-heard",
         ),

@@ -9,12 +9,14 @@ from bot.sandbox.page.html import Html, tag
 FORMAT = re.compile(r"\{([a-z_]+)\}")
 
 
-def zone_of(name: str) -> tzinfo:
-    """The time zone of that name; UTC where this machine does not know it."""
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        return UTC
+def zone_of(*names: str) -> tzinfo:
+    """The first of these time zones that this machine knows, else UTC."""
+    for name in filter(None, names):
+        try:
+            return ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):  # a name may come from outside, and be a folder
+            continue
+    return UTC
 
 
 def date_token(epoch: str, shape: str, fallback: str, zone: tzinfo, now: float) -> Html | str:

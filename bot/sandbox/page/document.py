@@ -14,16 +14,18 @@ from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.surroundings import opener, surroundings, world
 from bot.sandbox.page.windows import Asked, modal, question
 from bot.sandbox.workspace import User
-from bot.sandbox.world import Section, Step
+from bot.sandbox.world import Section, Step, Welcome
 
 DOCTYPE = Html("<!doctype html>\n")
+NO_WELCOME = Welcome("")
 
 
 @dataclass(frozen=True)
 class Page:
     """What a person has before them; `asked` is a question to answer, `notice` a sentence to read.
 
-    `around` is the world beside the Slack, None where there is none; `step` is what one does next.
+    `around` is the world beside the Slack, None where there is none; `step` is what one does next, and
+    `welcome` stands where nobody has written.
     """
 
     sight: Sight
@@ -33,6 +35,7 @@ class Page:
     notice: str = ""
     around: Sequence[Section] | None = None
     step: Step | None = None
+    welcome: Welcome = NO_WELCOME
 
     def document(self) -> Html:
         """The HTML document."""
@@ -118,7 +121,7 @@ class Page:
     def stream(self) -> Html:
         """The messages, or the app's Home."""
         if self.sight.place.inside != HOME:
-            return stream(self.sight, self._ready())
+            return stream(self.sight, self._ready(), self.welcome.about)
         home = self.sight.workspace.homes.get(self.sight.user.id)
         if home is None:
             return tag("p", "The app has not shown a Home to you yet.", class_="empty")
@@ -147,7 +150,8 @@ class Page:
         place = self.sight.place
         write = None
         if place.channel is not None:
-            write = composer(self.sight, self._ready(), in_thread=False)
+            invitation = self.welcome.invitation if place.is_first else ""
+            write = composer(self.sight, self._ready(), in_thread=False, invitation=invitation)
         about = tag("small", f"as {place.user.real_name}, {what_they_are(place.user)}")
         log = tag("section", self.stream(), id="stream", class_="scrolls", tabindex=0, **_log("Messages"))
         head = tag("header", tag("h1", self._title()), about)
@@ -181,10 +185,11 @@ class Page:
         place, step = self.sight.place, self.step
         if step is None or step.user not in place.workspace.users:
             return text()
+        name = tag("b", f"{step.name}: ")
         if (place.user.id, place.inside) == (step.user, step.channel):
-            return text(tag("b", "Next: "), step.there)
+            return text(name, step.there)
         there = Place(place.workspace, place.workspace.users[step.user], step.channel)
-        return text(tag("b", "Next: "), step.elsewhere, " ", tag("a", "Go there", href=there.address()))
+        return text(name, step.elsewhere, " ", tag("a", "Go there", href=there.address()))
 
     def _look(self) -> str | None:
         there = {"with-thread": self.sight.place.thread, "with-world": self.around is not None}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from types import MappingProxyType
 
 from bot.sandbox.delivery import Delivery
@@ -11,7 +11,6 @@ from bot.sandbox.elements import HOLDS, Placed, placed_elements
 from bot.sandbox.errors import Json
 from bot.sandbox.forms import FormIncompleteError
 from bot.sandbox.page.composer import as_sent
-from bot.sandbox.page.dates import zone_of
 from bot.sandbox.page.elements import name_of
 from bot.sandbox.page.errors import NoLongerError, NotThereError, PageError
 from bot.sandbox.page.place import DM, HOME, Place
@@ -43,7 +42,7 @@ class Deed:
     @property
     def person(self) -> Person:
         """The person at their client."""
-        return Person(self.slack, self.place.user)
+        return Person(self.slack, self.place.user, next(iter(self.form.get("window", [])), ""))
 
     @property
     def thread(self) -> str | None:
@@ -226,11 +225,11 @@ def _entered(deed: Deed, element: Json, values: list[str]) -> object:
         return None
     if kind == "plain_text_input":
         return value.replace("\r\n", "\n")
-    return _epoch(value, deed.place.user.tz) if kind == "datetimepicker" else value
+    return _epoch(value, deed.place.zone) if kind == "datetimepicker" else value
 
 
-def _epoch(value: str, zone: str) -> int:
+def _epoch(value: str, zone: tzinfo) -> int:
     try:
-        return int(datetime.fromisoformat(value).replace(tzinfo=zone_of(zone)).timestamp())
+        return int(datetime.fromisoformat(value).replace(tzinfo=zone).timestamp())
     except ValueError as error:
         raise PageError(f"{value!r} is no date and time.") from error

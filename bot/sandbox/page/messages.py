@@ -12,16 +12,18 @@ from bot.sandbox.page.sight import Sight
 from bot.sandbox.workspace import Channel, Message
 
 
-def stream(sight: Sight, ready: str = "") -> Html:
+def stream(sight: Sight, ready: str = "", about: str = "") -> Html:
     """The channel's messages outside threads, day by day, and what only this person sees.
 
-    Where nobody has written, the words that stand `ready` to be sent are pointed out.
+    Where nobody has written, it says what all this is `about`, and points out the words that stand `ready`
+    to be sent.
     """
     channel = sight.place.channel
     shown = [] if channel is None else seen_in(channel, sight)
     if not shown:
         begin = " The first words stand ready below: press Send." if ready else ""
-        return tag("p", f"Nobody has written here yet.{begin}", class_="empty")
+        told = tag("p", about) if about else None
+        return tag("div", told, tag("p", f"Nobody has written here yet.{begin}"), class_="empty")
     today = sight.now()
     days = groupby(shown, key=lambda message: sight.moment(float(message.ts)).date())
     parts: list[Child] = []

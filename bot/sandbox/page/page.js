@@ -11,12 +11,21 @@ let isAway = false; // whether the workspace does not answer, and whether that i
 let isLost = false;
 const LOST = "The workspace does not answer: is the demo still running?";
 const RETRY_MS = 3000;
+window.name ||= crypto.randomUUID(); // stays with the window when its page is loaded anew
 const KEPT_IN_REACH = new Set(["windows", "notices"]); // beside an open drawer
 
 function replaceInside(id, made) {
   if (!one(id)) return;
+  if (id === "windows") keepOwn(made);
   morphChildren(one(id), made);
   if (id === "windows") showWindows();
+}
+
+// A person may have the page open more than once: a modal is open only where they asked for it.
+function keepOwn(windows) {
+  for (const dialog of windows.querySelectorAll("dialog[data-window]")) {
+    if (dialog.dataset.window !== window.name) dialog.remove();
+  }
 }
 
 // Windows: real modal dialogs, with the focus inside, and back where it was afterwards.
@@ -71,19 +80,21 @@ document.addEventListener("submit", (event) => {
   if (button && !button.closest("dialog")) pressed = nameOf(button);
   const address = button && button.hasAttribute("formaction") ? button.formAction : form.action;
   const body = new URLSearchParams(new FormData(form, button));
+  body.set("window", window.name);
   const field = form.classList.contains("composer") ? form.querySelector("textarea") : null;
   const typed = field ? field.value : "";
   if (field) {
     field.defaultValue = "";
     field.value = "";
   }
-  send(address, body, button).then((done) => {
+  send(address, body, button, form.closest("#window-question")).then((done) => {
     if (done && field) toEnd(form.parentElement.querySelector(".scrolls"));
     if (!done && field && !field.value) field.value = typed;
   });
 });
 
-async function send(address, body, button) {
+// `answered` is the question that the form stands in, if it does.
+async function send(address, body, button, answered) {
   if (button) button.setAttribute("aria-busy", "true");
   say("");
   document.querySelector("dialog .banner")?.remove(); // if it comes again, it is read out again
@@ -94,7 +105,7 @@ async function send(address, body, button) {
       say(refusal(made, answer));
       return false;
     }
-    arrive(answer.url, made);
+    arrive(answer.url, made, answered);
     return true;
   } catch {
     lose();
@@ -108,7 +119,7 @@ function refusal(made, answer) {
   return made.querySelector("[role=alert]")?.textContent || `The workspace answered ${answer.status}.`;
 }
 
-function arrive(url, made) {
+function arrive(url, made, answered) {
   const there = new URL(url);
   const failed = made.getElementById("notices").textContent;
   for (const name of ["failed", "ask", "where"]) there.searchParams.delete(name);
@@ -118,15 +129,31 @@ function arrive(url, made) {
     // the menu that led away has done its work
     for (const menu of document.querySelectorAll(":popover-open")) menu.hidePopover();
   }
+  if (answered || moved) one("window-question")?.remove();
   if (moved || Number(made.body.dataset.version) >= version) {
     version = Number(made.body.dataset.version);
     document.title = made.title;
     document.body.className = made.body.className;
     const parts = ["bar", "rail", "main", "thread", "windows", "surroundings"];
+    keepQuestion(made.getElementById("windows"));
     steadily(() => parts.forEach((id) => morphWhole(id, made)));
-  } else if (made.getElementById("window-question")) morphWhole("windows", made);
+  } else ask(made.getElementById("window-question"));
   say(failed);
   if (moved) listen();
+}
+
+// A question is the browser's own: nothing that happens takes it away but its answer, or leaving.
+function keepQuestion(windows) {
+  const question = one("window-question");
+  if (question && !windows.querySelector("#window-question")) windows.append(question.cloneNode(true));
+}
+
+// The page may be ahead of the answer that asks, and of the windows in it.
+function ask(question) {
+  const open = one("window-question");
+  if (question && open) morph(open, question);
+  else if (question) one("windows").append(question);
+  showWindows();
 }
 
 function morphWhole(id, made) {
@@ -255,9 +282,7 @@ function find() {
 function bring(id, markup) {
   const made = document.createElement("template");
   made.innerHTML = markup;
-  // a question is the browser's own: nothing that happens takes it away
-  const question = id === "windows" && one("window-question");
-  if (question) made.content.append(question.cloneNode(true));
+  if (id === "windows") keepQuestion(made.content);
   replaceInside(id, made.content);
 }
 document.addEventListener("visibilitychange", listen);
@@ -266,10 +291,13 @@ window.addEventListener("pageshow", (event) => event.persisted && location.reloa
 window.addEventListener("pagehide", () => stream && stream.close());
 
 document.documentElement.classList.add("scripted");
+// the times on the page are those of this machine: what is followed comes in its zone
+document.cookie = `zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; path=/; samesite=strict`;
 const clean = new URL(location.href);
 clean.searchParams.delete("failed");
 if (clean.href !== location.href) history.replaceState(null, "", clean);
 for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
+keepOwn(one("windows"));
 if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
 showWindows();
 listen();

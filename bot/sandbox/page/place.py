@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import tzinfo
 from urllib.parse import urlencode
 
+from bot.sandbox.page.dates import zone_of
 from bot.sandbox.page.errors import NotThereError
 from bot.sandbox.workspace import Channel, User, Workspace
 
@@ -12,12 +14,21 @@ HOME, DM = "home", "dm"
 
 @dataclass(frozen=True)
 class Place:
-    """A person and what they look at: a channel's id, "dm" or "home", and the `ts` of an open thread."""
+    """A person and what they look at: a channel's id, "dm" or "home", and the `ts` of an open thread.
+
+    `browser_zone` names the time zone that their browser says it is in; "" where it says nothing.
+    """
 
     workspace: Workspace
     user: User
     inside: str
     thread: str | None = None
+    browser_zone: str = ""
+
+    @property
+    def zone(self) -> tzinfo:
+        """The time zone of what they read: their browser's, else that of their profile."""
+        return zone_of(self.browser_zone, self.user.tz)
 
     @property
     def channel(self) -> Channel | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from urllib.parse import parse_qs, urlsplit
 
-from bot.sandbox.page.dates import date_token, zone_of
+from bot.sandbox.page.dates import date_token
 from bot.sandbox.page.html import Html, tag
 from bot.sandbox.page.place import DM, Place
 from bot.sandbox.render import Reader, decode
@@ -34,7 +34,7 @@ class Sight:
 
     @property
     def zone(self) -> tzinfo:
-        return zone_of(self.user.tz)
+        return self.place.zone
 
     @property
     def reader(self) -> Reader:

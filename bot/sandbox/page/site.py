@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bot.sandbox.page.document import Page, failure
+from bot.sandbox.page.document import NO_WELCOME, Page, failure
 from bot.sandbox.page.doing import DEEDS, FAILURES, Deed, find_element, find_shown
 from bot.sandbox.page.errors import NoLongerError, NotThereError, PageError
 from bot.sandbox.page.origin import require_own_host, require_own_page
@@ -21,7 +21,7 @@ from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
 from bot.sandbox.page.windows import Asked
 from bot.sandbox.slack import Slack
-from bot.sandbox.world import DeedRefusedError, Section, Step, World
+from bot.sandbox.world import DeedRefusedError, Section, Step, Welcome, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
@@ -64,24 +64,18 @@ class Site:
     async def show(self, request: Request) -> Response:
         """The page at the place that the address names."""
         require_own_host(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         notice = FAILURES.get(request.query_params.get("failed", ""), "")
         if self.world is not None:
             await self.world.look()
         self.seen.look(place)
-        page = Page(
-            *(self._sight(place), self.seen, self.suggestion),
-            asked=self._asked(request, place),
-            notice=notice,
-            around=self._around(),
-            step=self._step(),
-        )
+        page = replace(self._page(place), asked=self._asked(request, place), notice=notice)
         return HTMLResponse(page.document(), headers=HEADERS)
 
     async def do(self, request: Request) -> Response:
         """What a form asks for; leads back to the page."""
         require_own_page(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         form = await _read_form(request)
         try:
             there = await DEEDS[request.url.path](Deed(self.slack, place, form))
@@ -95,7 +89,7 @@ class Site:
     async def let_happen(self, request: Request) -> Response:
         """What a control of the world asks for; leads back to the page."""
         require_own_page(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         deed = next(iter((await _read_form(request)).get("deed", [])), "")
         known = {control.deed for section in self._around() or () for control in section.controls}
         if self.world is None or deed not in known:
@@ -109,7 +103,7 @@ class Site:
     async def follow(self, request: Request) -> Response:
         """The regions of the page as server-sent events, each time one of them has changed."""
         require_own_host(request)
-        place = read_place(self.slack.workspace, request.query_params)
+        place = self._place(request)
         return StreamingResponse(self._followed(place), media_type="text/event-stream", headers=HEADERS)
 
     async def _followed(self, place: Place) -> AsyncIterator[str]:
@@ -142,12 +136,21 @@ class Site:
     def _regions_now(self, place: Place) -> dict[str, str]:
         try:
             # a place can cease to be: a message is deleted, a person leaves a channel
-            fresh = read_place(self.slack.workspace, dict(_pairs(place)))
+            fresh = self._read_place(dict(_pairs(place)), place.browser_zone)
         except PageError:
             return {}
         self.seen.look(fresh)
-        there = (self._sight(fresh), self.seen, self.suggestion)
-        return Page(*there, around=self._around(), step=self._step()).regions()
+        return self._page(fresh).regions()
+
+    def _page(self, place: Place) -> Page:
+        there = (self._sight(place), self.seen, self.suggestion)
+        return Page(*there, around=self._around(), step=self._step(), welcome=self._welcome())
+
+    def _place(self, request: Request) -> Place:
+        return self._read_place(request.query_params, request.cookies.get("zone", ""))
+
+    def _read_place(self, fields: Mapping[str, str], zone: str) -> Place:
+        return replace(read_place(self.slack.workspace, fields), browser_zone=zone)
 
     def _sight(self, place: Place) -> Sight:
         return Sight(place, self.slack.unsettled)
@@ -157,6 +160,9 @@ class Site:
 
     def _step(self) -> Step | None:
         return None if self.world is None else self.world.next_step()
+
+    def _welcome(self) -> Welcome:
+        return NO_WELCOME if self.world is None else self.world.welcome()
 
     def _asked(self, request: Request, place: Place) -> Asked | None:
         ask, where = request.query_params.get("ask"), request.query_params.get("where", "")

@@ -13,6 +13,16 @@ let touched = { log: "", at: -HOLD_MS };
 const logs = () => [...document.querySelectorAll(".scrolls")];
 const isAtEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < AT_END;
 const newest = (log) => [...log.querySelectorAll("li.message")].pop()?.id || "";
+const newestNote = (log) => [...log.querySelectorAll("li.message.private")].pop();
+const noteOf = (log) => {
+  const note = newestNote(log);
+  return { id: note?.id || "", inView: !!note && isInView(log, note) };
+};
+
+const isInView = (log, one) => {
+  const [all, at] = [log, one].map((element) => element.getBoundingClientRect());
+  return at.top >= all.top - 1 && at.bottom <= all.bottom + 1;
+};
 
 // Whoever has the focus in a log, or pressed there a moment ago, is looking at something in it.
 function isHeld(log) {
@@ -23,11 +33,14 @@ function isHeld(log) {
 
 // Lets `change` change the page.
 function steadily(change) {
-  const before = { logs: logs().map((log) => [log, isAtEnd(log), newest(log)]), buttons: placesOfButtons() };
+  const before = {
+    logs: logs().map((log) => [log, isAtEnd(log), newest(log), noteOf(log)]),
+    buttons: placesOfButtons(),
+  };
   const focused = document.activeElement;
   const around = [focused.closest("li.message"), focused.closest(".scrolls")].map((one) => one?.id);
   change();
-  for (const [log, wasAtEnd, last] of before.logs) follow(log, wasAtEnd, last);
+  for (const [log, ...was] of before.logs) follow(log, ...was);
   showBehind();
   if (document.activeElement === document.body && focused !== document.body) {
     around.map((id) => id && document.getElementById(id)).find(Boolean)?.focus({ preventScroll: true });
@@ -35,10 +48,13 @@ function steadily(change) {
   settleMoved(before.buttons);
 }
 
-function follow(log, wasAtEnd, last) {
+function follow(log, wasAtEnd, last, before) {
   if (!log.isConnected) return;
+  const note = newestNote(log);
   if (wasAtEnd && !isHeld(log)) log.scrollTop = log.scrollHeight;
-  else if (newest(log) > last) behind.add(log.id);
+  // what only this person sees is the answer to what they did there: it comes, and stays, before their eyes
+  else if (note && isHeld(log) && (note.id > before.id || before.inView)) note.scrollIntoView({ block: "nearest" });
+  if (newest(log) > last) behind.add(log.id);
   if (isAtEnd(log)) behind.delete(log.id);
 }
 

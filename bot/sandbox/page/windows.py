@@ -55,6 +55,7 @@ def modal(view: View, sight: Sight) -> Html:
             id="modal-form",
         ),
         id=f"window-{view.id}",
+        data_window=view.window or None,
         open=True,
         aria_labelledby="modal-title",
         aria_modal="true",

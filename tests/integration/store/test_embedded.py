@@ -13,6 +13,7 @@ import pytest
 
 from store import embedded
 from store.embedded import Embedded, EmbeddedError
+from store.locks import FileLock
 from tests.databases import one
 
 START_AND_DIE = """
@@ -158,6 +159,26 @@ async def test_a_start_that_died_while_making_the_data_is_made_again(server_fold
     started = await embedded.start(server_folder, fast=True)
     assert one(started.url, "SELECT 1") == 1
     await embedded.stop(started)
+
+
+async def test_a_start_that_waits_for_another_one_says_so_once_and_can_be_given_up(
+    server_folder: Path,
+) -> None:
+    told, loop, calls = asyncio.Event(), asyncio.get_running_loop(), 0
+
+    def tell() -> None:
+        nonlocal calls
+        calls += 1
+        loop.call_soon_threadsafe(told.set)
+
+    with FileLock(server_folder / "start.lock"):
+        starting = asyncio.create_task(embedded.start(server_folder, fast=True, waits=tell))
+        async with asyncio.timeout(10):
+            await told.wait()
+            starting.cancel()
+            await asyncio.wait([starting])
+    assert starting.cancelled() and calls == 1
+    assert not (server_folder / "cluster").exists(), "it was given up, not only left alone"
 
 
 async def test_data_of_another_postgresql_is_refused_in_one_sentence(server_folder: Path) -> None:

@@ -17,8 +17,9 @@ class Somewhere:
     base_url = "http://127.0.0.1:1"
 
 
-def world(model: str) -> World:
-    return World(Urls("app", "owner"), cast(Sandbox, Somewhere()), provider=None, model=model, environ={})  # type: ignore[arg-type]
+def world(model: str, *, has_shop: bool = True) -> World:
+    here = (Urls("app", "owner"), cast(Sandbox, Somewhere()))
+    return World(*here, provider=None, model=model, environ={}, has_shop=has_shop)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,17 @@ def test_tools_that_the_scripted_model_does_not_know_are_named(
     tools: str | None, model: str, is_said: bool
 ) -> None:
     settings = Settings.read({"VISTOBUENO_TOOLS": tools} if tools else {})
-    said = [line for line in lines(world(model), settings) if "those of my_tools:TOOLS" in line]
+    said = [
+        line
+        for line in lines(world(model, has_shop=tools is None), settings)
+        if "those of my_tools:TOOLS" in line
+    ]
     assert bool(said) is is_said
     assert all("set ANTHROPIC_API_KEY" in line for line in said)
+
+
+def test_the_story_of_the_shop_is_offered_only_with_its_tools() -> None:
+    settings = Settings.read({"VISTOBUENO_TOOLS": "my_tools:TOOLS"})
+    said = "\n".join(lines(world("claude", has_shop=False), settings))
+    assert "payments" not in said and "--play" not in said and "kill the app" in said
+    assert "--play" in "\n".join(lines(world("claude"), settings))

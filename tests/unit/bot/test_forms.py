@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from bot.fields import Kind, fields_of
-from bot.forms import FormValue, field_titles, form_blocks, form_errors, read_form
+from bot.forms import FormValue, errors_in_words, field_titles, form_blocks, form_errors, read_form
 from bot.payloads import state_values
 from bot.texts import texts
 from tests.unit.bot.seen import accepted_view, read
@@ -319,6 +319,12 @@ def test_errors_without_an_input_go_to_the_first_one_with_their_field_named() ->
         "1.ids": "ids and reason do not fit extra.a: no number",
         "1.address.street": "address: incomplete",
     }
+
+
+def test_errors_in_words_name_each_field_in_the_order_of_the_form() -> None:
+    errors = {"1.address.street": "empty", "1.ids": "too few"}
+    said = errors_in_words(Everything, STORED, 1, errors, EN)
+    assert said == "Payments: too few; Address: Street: empty"
 
 
 def test_errors_are_cut_and_keyed_by_blocks_that_are_inputs() -> None:
