@@ -22,7 +22,7 @@ from bot.texts import Texts
 from bot.wake import Wake
 from store import directory, lines, runs
 from store.errors import StoreError
-from store.records import Approval, Line
+from store.records import Approval, DirectoryUser, Line
 from store.transitions import ApprovalStatus, RunStatus
 
 log = structlog.get_logger(__name__)
@@ -100,25 +100,30 @@ class Lines:
             people = self._deciders(approval) if approval.status is ApprovalStatus.PENDING else ()
             if 0 < len(people) <= MOST_NAMED:
                 team = approval.conversation.team_id
-                # at once: the line is not ours for long
-                asked = await asyncio.gather(*(self._name_of(team, user) for user in people))
-                names = [name for name in asked if name is not None]
+                names = await self._names_of(team, people)
                 if len(names) == len(people):
                     found[approval.id] = names
         return found
 
-    async def _name_of(self, team_id: str, user_id: str) -> str | None:
-        """What Slack last called somebody, or calls them now; None if it does not say."""
-        known = await directory.read_user(self._house.db, team_id, user_id)
-        if known is None:
-            try:
-                known = await ask_for(self._slack.quick, user_id, team_id)
-            except (SlackApiError, *UNREACHABLE) as error:
-                log.info("a name could not be looked up", user=user_id, error=Fault.of(error).code)
-                return None
-            if known is not None:
-                await directory.add_user(self._house.db, known)
-        return None if known is None else known.name
+    async def _names_of(self, team_id: str, people: Sequence[str]) -> list[str]:
+        """What Slack last called these people, or calls them now; whom it does not name is left out."""
+        db = self._house.db
+        known = {user: await directory.read_user(db, team_id, user) for user in people}
+        unknown = [user for user, row in known.items() if row is None]
+        # at once: the line is not ours for long
+        asked = await asyncio.gather(*(self._ask_for(team_id, user) for user in unknown))
+        for user, found in zip(unknown, asked, strict=True):
+            known[user] = found
+            if found is not None:
+                await directory.add_user(db, found)
+        return [row.name for row in known.values() if row is not None]
+
+    async def _ask_for(self, team_id: str, user_id: str) -> DirectoryUser | None:
+        try:
+            return await ask_for(self._slack.quick, user_id, team_id)
+        except (SlackApiError, *UNREACHABLE) as error:
+            log.info("a name could not be looked up", user=user_id, error=Fault.of(error).code)
+            return None
 
     def _deciders(self, approval: Approval) -> Sequence[str]:
         said = {vote.person.user_id for vote in approval.votes}
