@@ -96,10 +96,12 @@ class Directory:
         return await asyncio.wait_for(asyncio.shield(asking), REFRESH_SECONDS)
 
     async def _ask(self, user_id: str) -> DirectoryUser | None:
+        asked_at = await self._db.now()
         user = await ask_for(self._slack, user_id, self._team_id)
-        if user is not None:
-            await directory.save_user(self._db, user)
-        return user
+        if user is None:
+            return None
+        await directory.save_user(self._db, user, asked_at=asked_at)
+        return await directory.read_user(self._db, self._team_id, user_id)  # an event may have come meanwhile
 
 
 async def ask_for(slack: AsyncWebClient, user_id: str, home_team: str) -> DirectoryUser | None:

@@ -1,5 +1,7 @@
 """The directory: what Slack last said about its users, with an age."""
 
+from datetime import datetime
+
 from store.engine import Database
 from store.records import DirectoryUser
 from store.values import text
@@ -30,13 +32,17 @@ VALUES (%s, %s, %s, %s, %s, %s, %s)
 ON CONFLICT (team_id, user_id) """
 
 
-async def save_user(db: Database, user: DirectoryUser) -> None:
-    """Keep what Slack said about a user just now."""
+async def save_user(db: Database, user: DirectoryUser, *, asked_at: datetime | None = None) -> None:
+    """Keep what Slack said about a user just now, or in answer to what it was asked at `asked_at`.
+
+    What came after that, like that they left, stays.
+    """
     await db.query(
         f"""{_INSERT} DO UPDATE SET name = EXCLUDED.name, is_bot = EXCLUDED.is_bot,
   deleted = EXCLUDED.deleted, restricted = EXCLUDED.restricted, stranger = EXCLUDED.stranger,
-  refreshed_at = EXCLUDED.refreshed_at""",
-        _values(user),
+  refreshed_at = EXCLUDED.refreshed_at
+  WHERE d.refreshed_at <= coalesce(%s, d.refreshed_at)""",
+        [*_values(user), asked_at],
     )
 
 

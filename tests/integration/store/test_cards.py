@@ -496,6 +496,18 @@ async def test_what_is_added_of_a_person_does_not_undo_that_they_left(db: Databa
     assert found is not None and found.deleted
 
 
+async def test_an_answer_of_slack_does_not_undo_what_came_after_it_was_asked(db: Database) -> None:
+    marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    before = await db.now()
+    await directory.save_user(db, replace(marta, deleted=True))
+    await directory.save_user(db, marta, asked_at=before)
+    found = await directory.read_user(db, TEAM, "U0MARTA")
+    assert found is not None and found.deleted
+    await directory.save_user(db, marta, asked_at=await db.now())
+    found = await directory.read_user(db, TEAM, "U0MARTA")
+    assert found is not None and not found.deleted
+
+
 async def test_a_person_is_called_what_slack_last_called_them(db: Database) -> None:
     for team, name in (("T0OTHER", "M. Gil"), (TEAM, "Marta")):
         await directory.save_user(db, DirectoryUser(team, "U0MARTA", name, False, False, False, False, 0))
