@@ -28,9 +28,11 @@ async def settled(stage: Stage) -> None:
 
 
 async def _is_settled(stage: Stage) -> bool:
-    bots = [process.app.bot for process in stage.processes]
-    left = [len(bot.tasks) + len(bot.publisher.lines.following._followed) for bot in bots]
-    return not any([*left, await cards.count_behind(stage.db), await backlog.count_unposted(stage.db)])
+    behind = await cards.count_behind(stage.db) + await backlog.count_unposted(stage.db)
+    bots = [process.app.bot for process in stage.processes]  # looked at last: what was posted moves a line
+    return not behind and not any(
+        len(bot.tasks) + len(bot.publisher.lines.following._followed) for bot in bots
+    )
 
 
 async def asked(stage: Stage) -> None:
