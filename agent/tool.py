@@ -43,6 +43,7 @@ __all__ = [
 # fields that the model fills for the house and the tool never sees
 RESERVED_FIELDS = frozenset({"rationale", "confidence"})
 LONGEST_EFFECT = 100
+MOST_COUNTED = 10**15
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _KEY = re.compile(
     r"[a-zA-Z0-9_.-]{1,64}"
@@ -83,7 +84,7 @@ class ToolError(Exception):
 
     def __init__(self, message: str, done: Iterable[str] = ()) -> None:
         self.message = message.strip() or self.message
-        self.done = tuple(done)
+        self.done = (done,) if isinstance(done, str) else tuple(map(str, done))
         super().__init__(self.message)
 
 
@@ -133,9 +134,11 @@ class Context:
 
 
 def _is_count(done: object, total: object) -> bool:
-    if not isinstance(done, int) or done < 0:
-        return False
-    return total is None or (isinstance(total, int) and total >= done)
+    counted = [done] if total is None else [done, total]
+    numbers = [
+        n for n in counted if isinstance(n, int) and not isinstance(n, bool) and 0 <= n <= MOST_COUNTED
+    ]
+    return len(numbers) == len(counted) and numbers == sorted(numbers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,6 +91,7 @@ class Code(StrEnum):
     REPORT_IT = "report_it"
 
 
+LARGEST_NUMBER = 10**15  # that people are shown as a number
 UNSAID = "The tool failed and did not say why."
 
 _SENTENCES: Mapping[Code, str] = {
@@ -208,7 +209,14 @@ class Why:
 
     @classmethod
     def _part(cls, stored: object) -> "Part | None":
-        return stored if isinstance(stored, str | int | float) else cls.from_json(stored)
+        match stored:
+            case bool():
+                return None
+            case int() | float():
+                return stored if abs(stored) <= LARGEST_NUMBER else None
+            case str():
+                return stored
+        return cls.from_json(stored)
 
 
 _KNOWN = frozenset(Code)

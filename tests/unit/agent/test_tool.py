@@ -107,6 +107,11 @@ class Spoken(BaseModel):
     to: str = Field(alias="an wen")
 
 
+def test_what_a_tool_did_is_a_list_of_texts_by_the_time_it_is_raised() -> None:
+    assert ToolError("x", "b1").done == ("b1",)
+    assert ToolError("x", [1, "b2"]).done == ("1", "b2")
+
+
 class Folder(BaseModel):
     """Delete a folder with all that is in it."""
 

@@ -269,7 +269,9 @@ def test_a_count_is_kept_as_the_tool_says_it() -> None:
     assert said == [(12, 41), (13, None), (0, 0)]
 
 
-@pytest.mark.parametrize("step", [(-1, 41), (42, 41), ("12", 41), (12, "41"), (None, None), (1.5, 3)])
+@pytest.mark.parametrize(
+    "step", [(-1, 41), (42, 41), ("12", 41), (12, "41"), (None, None), (1.5, 3), (True, 3), (10**28, None)]
+)
 def test_a_count_that_makes_no_sense_is_left_out(step: Any) -> None:
     count = Count()
     ctx = Context(run_id="r1", requested_by="U0ANA", log=structlog.get_logger(), count=count)

@@ -55,3 +55,8 @@ def test_a_sentence_that_another_follows_ends_in_a_full_stop(first: str) -> None
 )
 def test_what_another_release_stored_is_not_taken_for_something_else(stored: Any) -> None:
     assert Why.from_json(stored) is None
+
+
+@pytest.mark.parametrize("done", [True, 10**28, 1e308, float("inf"), float("nan")])
+def test_a_stored_number_that_nobody_can_be_shown_is_no_reason(done: object) -> None:
+    assert Why.from_json({"code": "counted", "parts": {"done": done}, "more": []}) is None
