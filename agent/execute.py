@@ -189,9 +189,9 @@ class Execution:
             self.house.db, self.claimed, **self._ending(result, outcome, done_items=done)
         )
 
-    def _of_the_call(self, done: Iterable[object], why: Why) -> tuple[tuple[str, ...], Why]:
+    def _of_the_call(self, done: Iterable[str], why: Why) -> tuple[tuple[str, ...], Why]:
         """The call's own items of those that a tool names, each once; the reason names any other."""
-        named, items = dict.fromkeys(map(str, done)), set(self.shown.items)
+        named, items = dict.fromkeys(done), set(self.shown.items)
         others = [name for name in named if items and name not in items]
         if not others:
             return tuple(named), why

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agent.legible import error_text
+from agent.tool import ToolError
 
 CLOSE_SECONDS = 1.0
 
@@ -114,9 +115,14 @@ def call_now(work: Work) -> Outcome:
 
 
 def tamed(work: Work, error: BaseException) -> Exception:
-    """What the house may be given of it: SystemExit or CancelledError would stop more than the call."""
+    """What the house may be given of it: SystemExit or CancelledError would stop more than the call.
+
+    Its words are user code too, and are read again outside of it.
+    """
     try:
-        str(error)  # its words are user code too, and are read again outside of it
+        if isinstance(error, ToolError):  # of a kind of its own, what it says may be no plain value
+            return ToolError(str(error.message), error.done)
+        str(error)
     except BaseException:
         return RuntimeError(f"{work.tool_name} raised {error_text(error)}")
     return (

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from agent.canonical import Json
+from agent.legible import cut
 
 Part: TypeAlias = "str | int | float | Why"
 
@@ -92,6 +93,7 @@ class Code(StrEnum):
 
 
 LARGEST_NUMBER = 10**15  # that people are shown as a number
+LONGEST_PART = 4000  # characters: the words of a tool or a provider, which may be endless
 UNSAID = "The tool failed and did not say why."
 
 _SENTENCES: Mapping[Code, str] = {
@@ -168,6 +170,9 @@ PARTS: Mapping[Code, frozenset[str]] = MappingProxyType(
     }
 )
 """The names of the parts that each code has."""
+_NUMBERS = frozenset(
+    name for sentence in _SENTENCES.values() for _, name, form, _ in Formatter().parse(sentence) if form
+)
 
 
 @dataclass(frozen=True)
@@ -200,7 +205,7 @@ class Why:
         """What was stored; None where there is nothing, or what only another release can say."""
         match stored:
             case {"code": str(code), "parts": dict(parts), "more": list(more)} if code in _KNOWN:
-                read = {name: cls._part(part) for name, part in parts.items()}
+                read = {name: cls._part(name, part) for name, part in parts.items()}
                 kept = {name: part for name, part in read.items() if part is not None}
                 further = [why for one in more if (why := cls.from_json(one)) is not None]
                 if len(kept) == len(parts) and kept.keys() == PARTS[Code(code)] and len(further) == len(more):
@@ -208,12 +213,14 @@ class Why:
         return None
 
     @classmethod
-    def _part(cls, stored: object) -> "Part | None":
+    def _part(cls, name: str, stored: object) -> "Part | None":
         match stored:
             case bool():
                 return None
             case int() | float():
                 return stored if abs(stored) <= LARGEST_NUMBER else None
+            case _ if name in _NUMBERS:
+                return None
             case str():
                 return stored
         return cls.from_json(stored)
@@ -223,8 +230,8 @@ _KNOWN = frozenset(Code)
 
 
 def because(code: Code, **parts: Part) -> Why:
-    """A reason with its parts."""
-    return Why(code, parts)
+    """A reason with its parts, each text of at most 4,000 characters."""
+    return Why(code, {name: cut(p, LONGEST_PART) if isinstance(p, str) else p for name, p in parts.items()})
 
 
 def said(text: str) -> Why:

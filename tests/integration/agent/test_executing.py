@@ -277,6 +277,56 @@ async def test_a_tool_that_did_only_what_is_no_item_of_the_call_has_not_done_not
         assert "no item of this call: re_1, re_2" in after.outcome["text"]
 
 
+class OfItsOwn(ToolError):
+    """What it says is made when it is asked for, on whatever thread that is."""
+
+    def __init__(self, done: Any, message: Any = "The bank closed.") -> None:
+        self.made = {"done": done, "message": message}
+
+    @property
+    def done(self) -> Any:  # type: ignore[override]
+        assert threading.current_thread() is not threading.main_thread()
+        return self.made["done"]
+
+    @property
+    def message(self) -> Any:  # type: ignore[override]
+        assert threading.current_thread() is not threading.main_thread()
+        return self.made["message"]
+
+
+async def test_what_a_tool_s_own_error_says_is_read_where_the_tool_runs(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await approved(o)
+        o.world.refuse = [OfItsOwn((bill for bill in ["b1"]), message=404)]
+        await o.work()
+        (one,), after = await o.calls(asked.run_id), await o.approval(asked.id)
+        assert (one.status, one.done_items, after.outcome["text"]) == (CallStatus.FAILED, ("b1",), "404")
+
+
+async def test_an_error_of_a_tool_s_own_that_cannot_be_read_leaves_open_what_happened(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.refuse = [OfItsOwn(done=7)]
+        await o.work()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.UNKNOWN
+        assert "raised OfItsOwn" in after.outcome["text"]
+
+
+async def test_endless_words_of_a_tool_are_kept_up_to_a_limit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.refuse = [ToolError("No. " * 250_000, done=[f"re_{n}" for n in range(50_000)])]
+        await o.work()
+        after = await o.approval(asked.id)
+        assert after.status is ApprovalStatus.UNKNOWN
+        assert len(after.outcome["text"]) < 10_000
+
+
 async def test_a_repeat_that_names_only_other_things_leaves_open_what_the_first_attempt_did(
     database: Database, tmp_path: Path
 ) -> None:

@@ -50,6 +50,7 @@ def test_a_sentence_that_another_follows_ends_in_a_full_stop(first: str) -> None
         STORED | {"parts": {"tool": ["pay"]}},
         STORED | {"parts": {"tool": "pay", "since": "yesterday"}},
         STORED | {"parts": {"tool": {"code": "of_a_newer_release", "parts": {}, "more": []}}},
+        {"code": "timed_out", "parts": {"tool": "pay", "seconds": "60"}, "more": []},
         STORED | {"more": [{"code": "of_a_newer_release", "parts": {}, "more": []}]},
     ],
 )
@@ -60,3 +61,8 @@ def test_what_another_release_stored_is_not_taken_for_something_else(stored: Any
 @pytest.mark.parametrize("done", [True, 10**28, 1e308, float("inf"), float("nan")])
 def test_a_stored_number_that_nobody_can_be_shown_is_no_reason(done: object) -> None:
     assert Why.from_json({"code": "counted", "parts": {"done": done}, "more": []}) is None
+
+
+def test_a_part_without_end_is_cut() -> None:
+    assert len(because(Code.BROKE_OFF, tool="pay", error="x" * 10**6).text) < 5000
+    assert len(said("x" * 10**6).text) == 4000
