@@ -81,7 +81,7 @@ def _read_open(asked: Sequence[Message], answer: Answer, words: list[Block]) -> 
     if answer.stop_reason == "max_tokens":
         return Turn(words, CUT_IN_A_CALL if calls else CUT)
     if calls:
-        return Turn(_with_good_ids(asked, answer.content))
+        return Turn(_with_good_ids(asked, _calls_last(answer.content)))
     if answer.stop_reason == "pause_turn" and answer.content:
         return Turn(answer.content)
     if not words and not _was_told(asked, SILENT):
@@ -127,6 +127,16 @@ def _with_good_ids(asked: Sequence[Message], content: Sequence[Block]) -> list[B
         else block
         for block in content
     ]
+
+
+def _calls_last(content: Sequence[Block]) -> list[Block]:
+    """The answer with its calls at the end: a provider refuses a conversation for ever where more follows.
+
+    What was said after a call stands before it; thoughts after it are left out, for they may not move.
+    """
+    calls = tool_uses(content)
+    first = content.index(calls[0])
+    return [*content[:first], *_words(content[first:]), *calls]
 
 
 def _words(content: Sequence[Block]) -> list[Block]:

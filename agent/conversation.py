@@ -93,7 +93,7 @@ def text_of(content: Iterable[Mapping[str, Any]]) -> str:
     return "\n\n".join(block["text"] for block in content if block.get("type") == "text").strip()
 
 
-def tool_uses(content: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def tool_uses(content: Iterable[Block]) -> list[Block]:
     """The calls in an answer's content, in the model's order."""
     return [block for block in content if block.get("type") == "tool_use"]
 

@@ -10,11 +10,12 @@ Everything that goes in or out is a plain dict, as it is kept in the database. T
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -129,7 +130,7 @@ class ModelRefused(ModelError):
 class AnthropicModel:
     """Anthropic's Messages API, one request per answer.
 
-    `max_tokens` limits an answer, `timeout` is in seconds. Without `api_key` and `base_url` they are those of
+    `max_tokens` limits an answer, `timeout` the whole request, in seconds. Without `api_key` and `base_url` they are those of
     ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
     """
 
@@ -145,6 +146,7 @@ class AnthropicModel:
 
         self.name = name
         self._max_tokens = max_tokens
+        self._seconds = timeout
         self._timeout = anthropic.Timeout(timeout, connect=CONNECT_SECONDS)
         # A retry of the SDK would sleep while the run's lease is held: the worker gives the run back instead.
         # set and empty, as in a filled-in .env.example, the SDK would take the variable for an address
@@ -159,7 +161,7 @@ class AnthropicModel:
         """See Model.answer."""
         import anthropic
 
-        with _translated():
+        async with _translated(self._seconds):
             response = await self._client.messages.with_raw_response.create(
                 model=self.name,
                 max_tokens=self._max_tokens,
@@ -179,7 +181,7 @@ class AnthropicModel:
 
         https://platform.claude.com/docs/en/build-with-claude/token-counting. Raises as `answer` does.
         """
-        with _translated():
+        async with _translated(seconds):
             response = await self._client.messages.with_raw_response.count_tokens(
                 model=self.name, messages=[{"role": "user", "content": "Hello"}], timeout=seconds
             )
@@ -196,16 +198,17 @@ class AnthropicModel:
         await self._client.close()
 
 
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn an error of the SDK in the block into one of ours."""
+@asynccontextmanager
+async def _translated(seconds: float) -> AsyncIterator[None]:
+    """Turn an error of the SDK in the block into one of ours; the block may take so long."""
     import anthropic
 
     try:
-        yield
+        async with asyncio.timeout(seconds):  # the client's own limit begins anew with every byte
+            yield
     except anthropic.APIStatusError as error:
         raise _status_error(error) from error
-    except anthropic.APITimeoutError as error:
+    except (anthropic.APITimeoutError, TimeoutError) as error:
         raise ModelBusy(because(Code.MODEL_TIMED_OUT)) from error
     except anthropic.APIConnectionError as error:
         raise ModelBusy(because(Code.MODEL_UNREACHABLE)) from error

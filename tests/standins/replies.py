@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.standins.provider_rules import check
 
-Reply = bytes | None
+
+@dataclass(frozen=True)
+class Drip:
+    """An answer without end, of which a blank comes every so many seconds."""
+
+    seconds: float
+
+
+Reply = bytes | Drip | None
 """What is sent before the connection is closed; None: nothing at all, and it stays open."""
 
 
@@ -44,12 +52,24 @@ class Provider:
         if not self.replies:
             self.broken_rules.append(f"request {len(self.requests)} was not foreseen")
         reply = self.replies.pop(0) if self.replies else failure(400)
-        if reply is None:
-            await self.over.wait()
-        else:
-            writer.write(reply)
-            await writer.drain()
+        match reply:
+            case None:
+                await self.over.wait()
+            case Drip():
+                await self._drip(writer, reply.seconds)
+            case bytes():
+                writer.write(reply)
+                await writer.drain()
         writer.close()
+
+    async def _drip(self, writer: asyncio.StreamWriter, seconds: float) -> None:
+        writer.write(in_chunks([]))
+        with suppress(ConnectionError):  # whoever asked has left
+            while not self.over.is_set():
+                writer.write(b"1\r\n \r\n")
+                await writer.drain()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.over.wait(), seconds)
 
     async def _read(self, reader: asyncio.StreamReader) -> dict[str, Any]:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()

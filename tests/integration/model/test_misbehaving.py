@@ -17,7 +17,7 @@ from store.records import Actor, Run
 from store.transitions import RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY, Office, office
-from tests.standins.replies import Provider, Reply, answer, failure, http, in_chunks, provider, text, use
+from tests.standins.replies import Drip, Provider, Reply, answer, failure, http, in_chunks, provider, text, use
 
 ONE = {"bills": ["b1"]}
 DONE = answer(text("That is all."))
@@ -81,6 +81,7 @@ TRANSIENT: dict[str, Reply] = {
     "529": failure(529),
     "500": failure(500),
     "timeout": None,
+    "dripping": Drip(0.1),
     "dropped": b"",
     "cut body": b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{",
     "malformed chunk": in_chunks([b"ZZ\r\n{}\r\n"]),
@@ -93,7 +94,7 @@ TRANSIENT: dict[str, Reply] = {
 async def test_a_fault_that_passes_is_waited_for_without_a_lease_and_then_the_run_goes_on(
     database: Database, tmp_path: Path, fault: str
 ) -> None:
-    patience = 0.3 if TRANSIENT[fault] is None else 30.0
+    patience = 30.0 if isinstance(TRANSIENT[fault], bytes) else 0.3
     async with scene(database, tmp_path, TRANSIENT[fault], DONE, patience=patience) as s:
         await s.work()
         [(status, faults, token, lease, wait)] = s.o.execute(
@@ -330,6 +331,24 @@ async def test_calls_that_cannot_be_sent_back_are_not_kept(
         assert ((await s.run()).status, (await s.run()).faults) == (RunStatus.QUEUED, 1)
         await s.work("10 seconds")
         assert (await s.ended(), s.o.world.attempts) == ((RunStatus.COMPLETED, "That is all."), [])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [use("tip", ONE), text("I tipped.")],
+        [text("I tip."), use("tip", ONE), {"type": "thinking", "thinking": "Well.", "signature": "s"}],
+    ],
+    ids=["words", "thoughts"],
+)
+async def test_what_comes_after_a_call_does_not_spoil_the_conversation(
+    database: Database, tmp_path: Path, content: list[dict[str, Any]]
+) -> None:
+    async with scene(database, tmp_path, answer(*content), DONE) as s:
+        await s.work()
+        assert (await s.ended(), s.o.world.paid) == ((RunStatus.COMPLETED, "That is all."), ["b1"])
+        kinds = [block["type"] for block in s.api.requests[-1]["messages"][1]["content"]]
+        assert kinds == ["text", "tool_use"]
 
 
 @pytest.mark.parametrize("id", ["toolu_0", "functions.tip:0", ""])
