@@ -22,6 +22,7 @@ from store.records import (
     RunId,
 )
 from store.statements import runs as sql
+from store.statements.fragments import is_let_finish
 from store.statements.leases import RECOVER_RUNS, RENEW
 from store.transitions import OPEN_APPROVALS, quoted
 from store.values import dump, new_id, text
@@ -358,7 +359,8 @@ async def in_the_way(db: Database, run_id: str) -> tuple[Run, list[Approval]] | 
     row = await db.one(
         f"""SELECT {rows.RUN} FROM runs r JOIN runs q ON q.conversation_id = r.conversation_id
   WHERE q.id = %s AND q.status = 'queued' AND q.started_at IS NULL AND r.seq < q.seq
-    AND r.status IN ('queued', 'running', 'awaiting_approval') ORDER BY r.seq LIMIT 1""",
+    AND (r.status IN ('queued', 'running', 'awaiting_approval') OR {is_let_finish("r")})
+  ORDER BY r.seq LIMIT 1""",
         [run_id],
     )
     if row is None:

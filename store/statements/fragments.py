@@ -17,6 +17,14 @@ LOCK_APPROVAL = "locked AS (SELECT id FROM approvals WHERE call_id = %(call)s FO
 APPROVAL_IS_LOCKED = "(SELECT count(*) FROM locked) >= 0"
 
 STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"  # the run of a call `c`
+
+
+def is_let_finish(run: str) -> str:
+    """Whether a run was stopped and something of it still executes, of which nobody can be told the end yet."""
+    return f"""({run}.status = 'cancelled'
+                AND EXISTS (SELECT FROM calls e WHERE e.run_id = {run}.id AND e.status = 'executing'))"""
+
+
 RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"
 
 # For so long Slack may still carry out an update that got no answer, also after a newer one: it was given up

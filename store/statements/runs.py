@@ -9,6 +9,7 @@ from store.statements.fragments import (
     NOTIFY,
     event,
     first_shown,
+    is_let_finish,
     line_follows,
     nobody_knows,
     record,
@@ -53,7 +54,8 @@ SELECT run.id,
 START_IN_THREAD = _start_run(_IN_THREAD, _queued("conversation.id", "conversation.seq", "FROM conversation"))
 START_WITHOUT_THREAD = _start_run(_queued("%(conversation)s", "1", ""), _WITHOUT_THREAD)
 
-# The oldest queued run whose conversation is free; what waits for an earlier run of it is passed over.
+# The oldest queued run whose conversation is free; what waits for an earlier run of it is passed over, also for
+# one that was stopped, until what it executes is let finish and can be told.
 CLAIM_RUN = f"""
 WITH pick AS (
   SELECT r.id, r.started_at IS NULL AS first
@@ -63,7 +65,8 @@ WITH pick AS (
        SELECT FROM runs o
         WHERE o.conversation_id = r.conversation_id AND o.id <> r.id
           AND (o.status IN ('running', 'awaiting_approval')
-               OR (o.status = 'queued' AND (o.started_at IS NOT NULL OR o.seq < r.seq)))))
+               OR (o.status = 'queued' AND (o.started_at IS NOT NULL OR o.seq < r.seq))
+               OR {is_let_finish("o")})))
    ORDER BY r.queued_at LIMIT 1 FOR NO KEY UPDATE OF r SKIP LOCKED),
 run AS (
   UPDATE runs r SET status = 'running', token = %(token)s, worker = %(worker)s, lease_until = {LEASE_UNTIL},

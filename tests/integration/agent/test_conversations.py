@@ -1,6 +1,7 @@
 """A thread with the agent: replies wait their turn, and the history stays well-formed whatever happened."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from agent.tool import Context
 from store import runs
 from store.transitions import RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, office, shape
+from tests.integration.agent.office import LEO, approved, office, shape
 
 PAY = call("pay", {"bills": ["b1"]})
 LOOK = call("look", {"bills": ["b1"]})
@@ -42,6 +43,35 @@ async def test_a_reply_while_one_run_waits_is_stored_and_starts_afterwards_with_
             ("assistant", ["text"]),
             ("user", ["text"]),
         ]
+
+
+async def test_a_reply_to_a_stopped_run_waits_for_what_still_executes_and_reads_what_became_of_it(
+    database: Database, tmp_path: Path
+) -> None:
+    inside, go = asyncio.Event(), asyncio.Event()
+    talk = script(step(PAY), step(say("It ran.")))
+    async with office(database, tmp_path, talk) as o:
+        loop, asked = asyncio.get_running_loop(), await approved(o)
+
+        def hold(ctx: Context) -> None:
+            loop.call_soon_threadsafe(inside.set)
+            asyncio.run_coroutine_threadsafe(go.wait(), loop).result()
+
+        o.world.watch = hold
+        working = asyncio.create_task(o.another_worker().work_off())
+        await inside.wait()
+        await cancel_run(o.house, asked.run_id, LEO)
+        reply = await o.begin("What happened?", key="ev2")
+        await o.work()
+        assert (await o.run(reply.run.id)).status is RunStatus.QUEUED
+        in_the_way = await runs.in_the_way(o.house.db, reply.run.id)
+        assert in_the_way is not None and in_the_way[0].id == asked.run_id
+        go.set()
+        await working
+        await o.work()
+        assert (await o.run(reply.run.id)).answer == "It ran."
+        told = json.loads(o.model.requests[-1]["messages"][-1]["content"][0]["content"])
+        assert (told["executed"], told["executedInput"]) == (True, {"bills": ["b1"]})
 
 
 async def test_a_first_message_waits_for_nobody(database: Database, tmp_path: Path) -> None:
@@ -134,7 +164,7 @@ async def test_the_history_after_a_run_that_was_stopped_while_it_executed(
         await o.work()
 
 
-async def test_the_next_run_reads_of_a_call_that_still_executes_that_nobody_knows(
+async def test_the_next_run_reads_of_a_call_whose_worker_is_gone_that_nobody_knows(
     database: Database, tmp_path: Path
 ) -> None:
     talk = script(
@@ -147,6 +177,10 @@ async def test_the_next_run_reads_of_a_call_that_still_executes_that_nobody_know
         await o.work()
         await cancel_run(o.house, asked.run_id, LEO)
         await o.start("What now?", key="ev2")
+        await o.work()
+        assert len(o.model.requests) == 1, "it may still execute"
+        o.shift_clock("1 minute")
+        await o.sweep()
         await o.work()
 
 
