@@ -18,7 +18,7 @@ from agent.recheck import recheck, recheck_in, shown_of
 from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
-from agent.tool import Risk, Tool, ToolError
+from agent.tool import Tool, ToolError
 from agent.usercode import NotBegun, UserCodeTimeout
 from agent.why import Code, Why, because, said
 from store import approvals, calls, runs
@@ -83,19 +83,18 @@ class Execution:
         """Commit that it begins, call the tool, record what became of it."""
         tool, key = self.tool, self.call.key or (self.approval.id if self.approval else self.call.id)
         input = await self._input_to_run()
-        if tool is None or input is None:
+        if tool is None or input is None or not self._may_begin():
             await self.unknown(because(Code.CHANGED_AFTER_ATTEMPT, tool=self.call.tool))
             return None
         if self.house.user_code.holds(key):
             inside = because(Code.STILL_INSIDE, tool=tool.name)
-            await self.lost(tool, inside, wait=tool.timeout_seconds)
-            return None
+            return await self.lost(inside, wait=tool.timeout_seconds)
         since = clock()
         started = await calls.start_attempt(
             self.house.db,
             self.claimed,
             key=key,
-            repeatable=tool.repeatable or self._is_read_only(),
+            repeatable=self._is_repeatable(),
             lease=self.leases.seconds,
         )
         if started is None:
@@ -137,19 +136,19 @@ class Execution:
             if not done and (error.done or self.attempts > 1):
                 # it did something else than its items; or an earlier attempt, of which it does not speak, may
                 # have gone through
-                return await self.broke_off(tool, why)
+                return await self.broke_off(why)
             return await self.failed(why, done)
         except UserCodeTimeout as error:
             if not error.started and self.attempts == 1:
                 nothing = because(Code.NOTHING_HAPPENED, tool=tool.name, seconds=error.seconds)
                 return await self.failed(nothing, ())
-            return await self.broke_off(tool, _how_far(error.why, count))
+            return await self.broke_off(_how_far(error.why, count))
         except Exception as error:  # user code may raise anything: nobody knows what happened
             why = because(Code.BROKE_OFF, tool=tool.name, error=f"{type(error).__name__}: {error}")
-            return await self.broke_off(tool, _how_far(why, count))
+            return await self.broke_off(_how_far(why, count))
         if is_lazy(output):
             lazy = because(Code.LAZY, tool=tool.name, given=type(output).__name__)
-            return await self.broke_off(tool, lazy)
+            return await self.broke_off(lazy)
         return await self.done(await self._kept(tool, output))
 
     async def _kept(self, tool: Tool, output: object) -> Json:
@@ -198,18 +197,21 @@ class Execution:
         told = why.and_also(because(Code.NO_ITEMS, items=", ".join(others)))
         return tuple(name for name in named if name in items), told
 
-    async def broke_off(self, tool: Tool, why: Why) -> Ended | None:
+    async def broke_off(self, why: Why) -> Ended | None:
         """The tool did not say what happened; of one that only reads, nothing can have."""
         if self._is_read_only():
             return await self.failed(why, ())
-        await self.lost(tool, why, wait=min(2.0**self.attempts, 60.0))
-        return None
+        return await self.lost(why, wait=min(2.0**self.attempts, 60.0))
 
-    async def lost(self, tool: Tool, why: Why, *, wait: float) -> None:
+    async def lost(self, why: Why, *, wait: float) -> Ended | None:
         """Nobody knows whether it happened: the same key again, or a person."""
-        may_repeat = tool.repeatable and self.attempts < MOST_ATTEMPTS
-        if not (may_repeat and await self.release(wait, why)):
-            await self.unknown(why)
+        may_repeat = self._is_repeatable() and self.attempts < MOST_ATTEMPTS
+        if may_repeat and await self.release(wait, why):
+            return None
+        if self._is_read_only():
+            return await self.failed(why, ())
+        await self.unknown(why)
+        return None
 
     async def release(self, seconds: float, why: Why) -> bool:
         """Give it back, to be tried again after so many seconds; False: it may not be."""
@@ -288,7 +290,16 @@ class Execution:
         return self.leases.is_sure(self.claimed.token)
 
     def _is_read_only(self) -> bool:
-        return self.tool is not None and self.tool.risk is Risk.READ_ONLY
+        return self.house.only_reads(self.call.tool)
+
+    def _may_begin(self) -> bool:
+        """For the first time, again as the tool allows it now, or because a person has just said so."""
+        outcome = (self.approval and self.approval.outcome) or {}
+        let = outcome.get("kind") == "tried_again" and outcome.get("attempts") == self.attempts
+        return self.attempts == 0 or self._is_repeatable() or let
+
+    def _is_repeatable(self) -> bool:
+        return self._is_read_only() or (self.tool is not None and self.tool.repeatable)
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.started, 3)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from agent.model import Model
 from agent.policy import Policy
 from agent.progress import Progress, Untold
-from agent.tool import Tool
+from agent.tool import Risk, Tool
 from agent.usercode import UserCode
 from store.engine import Database
 
@@ -22,3 +22,7 @@ class House:
     user_code: UserCode
     model: Model | None = None
     progress: Progress = field(default_factory=Untold)
+
+    def only_reads(self, tool: str) -> bool:
+        """Whether there is a tool of this name, and it changes nothing."""
+        return tool in self.tools and self.tools[tool].risk is Risk.READ_ONLY

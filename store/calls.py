@@ -221,6 +221,18 @@ async def mark_unknown(
     return row is not None
 
 
+async def fail_lapsed(db: Database, call_id: str, token: str, *, result: Json, why: str) -> bool:
+    """Close an allowed call that only reads, for the sweep; False: somebody goes on with it."""
+    params = {
+        "call": call_id,
+        "token": token,
+        "result": dump(result),
+        "why": text(why),
+        "actor": dump(SYSTEM.to_json()),
+    }
+    return await db.one(sql.FAIL_LAPSED, params) is not None
+
+
 async def lapsed(db: Database, *, limit: int = 50) -> list[tuple[Call, str]]:
     """Attempts that nobody goes on with, each with the lost token.
 

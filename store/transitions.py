@@ -73,8 +73,8 @@ CALL_MOVES: Mapping[CallStatus, frozenset[CallStatus]] = {
     C.PROPOSED: frozenset(
         {C.ALLOWED, C.ASKED, C.DEFERRED, C.FORBIDDEN, C.VETOED, C.INVALID, C.CANCELLED, C.FAILED}
     ),
-    # unknown: attempted before, and not to be tried again
-    C.ALLOWED: frozenset({C.EXECUTING, C.CANCELLED, C.UNKNOWN}),
+    # unknown: attempted before, and not to be tried again; failed: so was one that only reads
+    C.ALLOWED: frozenset({C.EXECUTING, C.CANCELLED, C.UNKNOWN, C.FAILED}),
     C.ASKED: frozenset({C.EXECUTING, C.REJECTED, C.EXPIRED, C.SUPERSEDED, C.CANCELLED, C.UNKNOWN}),
     # asked or allowed again: to be tried again
     C.EXECUTING: frozenset({C.DONE, C.FAILED, C.SUPERSEDED, C.UNKNOWN, C.ASKED, C.ALLOWED}),

@@ -236,6 +236,18 @@ SELECT call.id, {
 }, {NOTIFY}
   FROM call LEFT JOIN approval ON true LEFT JOIN born ON true"""
 
+# A call that only reads, and is tried no more: by the sweep, where its worker is gone or its run was stopped.
+FAIL_LAPSED = f"""
+WITH call AS (
+  UPDATE calls c SET status = 'failed', result = %(result)s::jsonb, ended_at = house_now(), {_LET_GO}
+   WHERE c.id = %(call)s AND c.attempts > 0
+     AND ((c.status = 'executing' AND c.token = %(token)s AND c.lease_until < house_now())
+          OR (c.status = 'allowed' AND {STOPPED}))
+  RETURNING c.id, c.run_id),
+{close_in_run()}
+SELECT call.id, {record("call.run_id", event("'call.failed'", _UNKNOWN_DATA, call="call.id"))}, {NOTIFY}
+  FROM call JOIN run ON run.id = call.run_id"""
+
 # An allowed call that waited too long for its items, by the worker that holds its run: it never ran.
 GIVE_UP_WAITING = f"""
 WITH call AS (

@@ -470,7 +470,7 @@ BEGIN
     IF NEW.status NOT IN ('proposed') THEN
       RAISE EXCEPTION 'calls: % cannot be created as %', NEW.id, NEW.status USING ERRCODE = 'VB001';
     END IF;
-  ELSIF NEW.status <> OLD.status AND OLD.status || '>' || NEW.status <> ALL ('{allowed>cancelled,allowed>executing,allowed>unknown,asked>cancelled,asked>executing,asked>expired,asked>rejected,asked>superseded,asked>unknown,executing>allowed,executing>asked,executing>done,executing>failed,executing>superseded,executing>unknown,proposed>allowed,proposed>asked,proposed>cancelled,proposed>deferred,proposed>failed,proposed>forbidden,proposed>invalid,proposed>vetoed,unknown>allowed,unknown>asked,unknown>done,unknown>failed}') THEN
+  ELSIF NEW.status <> OLD.status AND OLD.status || '>' || NEW.status <> ALL ('{allowed>cancelled,allowed>executing,allowed>failed,allowed>unknown,asked>cancelled,asked>executing,asked>expired,asked>rejected,asked>superseded,asked>unknown,executing>allowed,executing>asked,executing>done,executing>failed,executing>superseded,executing>unknown,proposed>allowed,proposed>asked,proposed>cancelled,proposed>deferred,proposed>failed,proposed>forbidden,proposed>invalid,proposed>vetoed,unknown>allowed,unknown>asked,unknown>done,unknown>failed}') THEN
     RAISE EXCEPTION 'calls: % cannot go from % to %', NEW.id, OLD.status, NEW.status
       USING ERRCODE = 'VB001';
   END IF;

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from agent.decide import confirm_draft
 from agent.edit import draft_edit
 from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, expect_results, say, script, step
+from agent.start import cancel_run
+from agent.sweep import sweep
 from agent.tool import Context, Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
 from store.records import Draft
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import approved, office, until, with_tool, without
+from tests.integration.agent.office import LEO, Office, approved, office, until, with_tool, without
 
 BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
@@ -275,6 +278,85 @@ async def test_a_tool_that_did_only_what_is_no_item_of_the_call_has_not_done_not
         after = await o.approval(asked.id)
         assert after.status is ApprovalStatus.UNKNOWN
         assert "no item of this call: re_1, re_2" in after.outcome["text"]
+
+
+async def die_while_it_looks(o: Office, minutes: Iterable[int]) -> None:
+    """Workers, one a minute, are gone while `look` is inside its tool."""
+    gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
+    house = with_tool(o.house, "look", execute=lambda input, ctx: o.execute(gone))
+    for minute in minutes:
+        await o.another_worker(house=house).work_off()
+        o.shift_clock(f"{minute} minutes")
+        await sweep(o.house)
+
+
+async def test_a_tool_that_only_reads_and_whose_workers_die_has_failed_and_asks_nobody(
+    database: Database, tmp_path: Path
+) -> None:
+    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
+    async with office(database, tmp_path, look) as o:
+        run = await o.start()
+        await die_while_it_looks(o, range(1, MOST_ATTEMPTS))
+        assert await o.statuses(run.id) == ["allowed"]
+        await die_while_it_looks(o, [MOST_ATTEMPTS])
+        await o.work()
+        [one] = await o.calls(run.id)
+        assert (one.status, one.attempts) == (CallStatus.FAILED, MOST_ATTEMPTS)
+        assert one.result["content"]["error"] == "The worker that executed it is gone."
+        assert o.execute("SELECT id FROM approvals") == []
+        assert (await o.run(run.id)).answer == "It cannot be read."
+
+
+async def test_a_tool_that_only_reads_and_whose_run_was_stopped_asks_nobody(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, script(step(call("look", {"bills": BILLS})))) as o:
+        run = await o.start()
+        await die_while_it_looks(o, [1])
+        await cancel_run(o.house, run.id, LEO)
+        await sweep(o.house)
+        assert await o.statuses(run.id) == ["failed"]
+        assert o.execute("SELECT id FROM approvals") == []
+
+
+async def test_a_tool_that_only_reads_waits_for_an_older_attempt_that_is_still_inside_it(
+    database: Database, tmp_path: Path
+) -> None:
+    look = script(step(call("look", {"bills": BILLS})), step(say("It is there.")))
+    inside, go = threading.Event(), threading.Event()
+
+    def slowly(input: Any, ctx: Context) -> str:
+        inside.set()
+        go.wait(20)
+        return "there"
+
+    async with office(database, tmp_path, look) as o:
+        house = with_tool(o.house, "look", execute=slowly)
+        run = await o.start()
+        slow = asyncio.create_task(o.another_worker(house=house).work_off())
+        assert await asyncio.to_thread(inside.wait, 20), "the tool was not begun"
+        o.execute("UPDATE calls SET token = 'lost'; UPDATE runs SET token = 'lost'")
+        o.shift_clock("1 minute")
+        await sweep(house)
+        await o.another_worker(house=house).work_off()
+        assert await o.statuses(run.id) == ["allowed"]
+        go.set()
+        await slow
+        o.shift_clock("1 hour")
+        await o.another_worker(house=house).work_off()
+        assert (await o.statuses(run.id), (await o.run(run.id)).answer) == (["done"], "It is there.")
+
+
+async def test_a_tool_that_may_not_be_repeated_any_more_is_not(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        o.world.fail = [RuntimeError("the answer was lost")]
+        await o.work()
+        o.shift_clock("1 minute")
+        await o.another_worker(house=with_tool(o.house, "pay", repeatable=False)).work_off()
+        after = await o.approval(asked.id)
+        assert (after.status, o.world.attempts) == (ApprovalStatus.UNKNOWN, [1])
+        assert after.outcome["text"] == "It was attempted, and pay has changed since."
 
 
 class OfItsOwn(ToolError):
