@@ -19,7 +19,7 @@ from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
 from agent.schema import InvalidInput, schema_hash
 from agent.tool import Tool, ToolError
-from agent.usercode import NotBegun, UserCodeTimeout
+from agent.usercode import NotBegun, UserCodeFailed, UserCodeTimeout
 from agent.why import Code, Why, because, said
 from store import approvals, calls, runs
 from store.records import Actor, Approval, ClaimedCall, Ended, Json
@@ -143,8 +143,8 @@ class Execution:
                 nothing = because(Code.NOTHING_HAPPENED, tool=tool.name, seconds=error.seconds)
                 return await self.failed(nothing, ())
             return await self.broke_off(_how_far(error.why, count))
-        except Exception as error:  # user code may raise anything: nobody knows what happened
-            why = because(Code.BROKE_OFF, tool=tool.name, error=f"{type(error).__name__}: {error}")
+        except UserCodeFailed as error:  # nobody knows what happened
+            why = because(Code.BROKE_OFF, tool=tool.name, error=error.text)
             return await self.broke_off(_how_far(why, count))
         if is_lazy(output):
             lazy = because(Code.LAZY, tool=tool.name, given=type(output).__name__)

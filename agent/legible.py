@@ -43,7 +43,7 @@ def cut(text: str, limit: int) -> str:
 def error_text(error: BaseException) -> str:
     """Give "Type: words" for an exception of user code, whose words are user code too and may raise."""
     try:
-        return f"{type(error).__name__}: {error}"
+        return f"{type(error).__name__}: {error}".removesuffix(": ")
     except BaseException:
         return f"{type(error).__name__}, whose words cannot be read"
 

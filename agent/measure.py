@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import structlog
@@ -17,7 +16,7 @@ from agent.progress import Count
 from agent.sample import Preview
 from agent.schema import InvalidInput, input_json, lost_fields, validate
 from agent.tool import Context, Tool, ToolError
-from agent.usercode import KeyStillRunning, UserCodeTimeout
+from agent.usercode import UserCodeFailed, UserCodeTimeout
 from agent.verdict import Verdict
 from agent.why import Code, Why, because, said
 from store.records import Actor, Approval, Measured, Run
@@ -150,14 +149,16 @@ async def _frozen(
     precondition: Mapping[str, Any],
     replaced: Iterable[str] | None,
 ) -> Measured:
-    work = partial(freeze, tool, input, facts, preview, precondition, replaced=replaced)
-    try:
-        # the JSON of what was measured is made by user code where it is no plain value
-        measured: Measured = await _call(house, tool, work, passing=(TypeError, ValueError))
-        return measured
-    except (TypeError, ValueError) as error:
-        why = because(Code.MEASURED_NOT_KEPT, tool=tool.name, error=str(error))
-        raise CannotMeasure(why, by_tool=False) from error
+    def frozen() -> Measured:
+        try:
+            return freeze(tool, input, facts, preview, precondition, replaced=replaced)
+        except (TypeError, ValueError) as error:
+            why = because(Code.MEASURED_NOT_KEPT, tool=tool.name, error=str(error))
+            raise CannotMeasure(why, by_tool=False) from None
+
+    # the JSON of what was measured is made by user code where it is no plain value
+    measured: Measured = await _call(house, tool, frozen, passing=(CannotMeasure,))
+    return measured
 
 
 async def _call(
@@ -166,20 +167,18 @@ async def _call(
     function: Callable[..., Any],
     *args: Any,
     seconds: float | None = None,
-    passing: type[Exception] | tuple[type[Exception], ...] = (),
+    passing: tuple[type[Exception], ...] = (),
 ) -> Any:
     try:
-        return await house.user_code.run(tool.name, function, *args, timeout=seconds or tool.timeout_seconds)
-    except passing:
-        raise
+        return await house.user_code.run(
+            tool.name, function, *args, timeout=seconds or tool.timeout_seconds, passing=passing
+        )
     except ToolError as error:
         raise CannotMeasure(said(error.message), by_tool=True) from error
     except UserCodeTimeout as error:
         raise CannotMeasure(error.why, by_tool=False) from error
-    except KeyStillRunning:
-        raise
-    except Exception as error:  # user code may raise anything: nobody is asked, and the model reads why
-        why = because(Code.TOOL_FAILED, tool=tool.name, error=f"{type(error).__name__}: {error}")
+    except UserCodeFailed as error:  # nobody is asked, and the model reads why
+        why = because(Code.TOOL_FAILED, tool=tool.name, error=error.text)
         raise CannotMeasure(why, by_tool=False) from error
 
 

@@ -130,8 +130,8 @@ class ModelRefused(ModelError):
 class AnthropicModel:
     """Anthropic's Messages API, one request per answer.
 
-    `max_tokens` limits an answer, `timeout` the whole request, in seconds. Without `api_key` and `base_url` they are those of
-    ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
+    `max_tokens` limits an answer, `timeout` the whole request, in seconds. Without `api_key` and `base_url`
+    they are those of ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL. Raises ModelRefused if there is no key at all.
     """
 
     def __init__(

@@ -82,8 +82,8 @@ class ToolError(Exception):
     message = UNSAID  # also of a subclass that does not call this one
     done: tuple[str, ...] = ()
 
-    def __init__(self, message: str, done: Iterable[str] = ()) -> None:
-        self.message = message.strip() or self.message
+    def __init__(self, message: object, done: Iterable[object] = ()) -> None:
+        self.message = ("" if message is None else str(message)).strip() or UNSAID
         self.done = (done,) if isinstance(done, str) else tuple(map(str, done))
         super().__init__(self.message)
 

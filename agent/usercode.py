@@ -6,6 +6,7 @@ threads. All bookkeeping is done on the main loop; only `Work` and the ping are 
     UserCodeTimeout   the time is up; `started` says whether the function ever began
     KeyStillRunning   an older attempt with the same key is still inside the tool
     NotBegun          it was no longer to begin when its turn came
+    UserCodeFailed    it raised something else than a ToolError, which comes back as one
 """
 
 import asyncio
@@ -27,6 +28,7 @@ from agent.userwork import (
     NotBegun,
     Outcome,
     ToolTask,
+    UserCodeFailed,
     Work,
     call_now,
     close_loop,
@@ -39,7 +41,7 @@ from agent.userwork import (
 )
 from agent.why import Code, because
 
-__all__ = ["Health", "KeyStillRunning", "NotBegun", "UserCode", "UserCodeTimeout"]
+__all__ = ["Health", "KeyStillRunning", "NotBegun", "UserCode", "UserCodeFailed", "UserCodeTimeout"]
 
 
 class UserCodeTimeout(Exception):
@@ -127,16 +129,17 @@ class UserCode:
         timeout: float,
         key: str | None = None,
         still: Callable[[], bool] | None = None,
+        passing: tuple[type[Exception], ...] = (),
     ) -> Coroutine[Any, Any, Any]:
-        """Await `fn(*args)` where user code runs: gives its answer, or raises what it raised.
+        """Await `fn(*args)` where user code runs: gives its answer.
 
         `still` is asked there directly before `fn` is called: NotBegun is raised if it says no.
 
         Raises UserCodeTimeout after `timeout` seconds, measured on the calling loop, and KeyStillRunning
-        if an attempt with `key` has not come back yet. What raises no Exception (SystemExit, a cancellation
-        of its own) becomes a RuntimeError.
+        if an attempt with `key` has not come back yet. What `fn` raises comes back as it is if it is one of
+        `passing`, a ToolError as a plain one, and all else (SystemExit, too) as UserCodeFailed.
         """
-        return self._run(tool_name, partial(fn, *args), timeout, key, still)
+        return self._run(tool_name, partial(fn, *args), timeout, key, still, passing)
 
     def holds(self, key: str) -> bool:
         """Say whether an attempt with `key` has not come back yet."""
@@ -168,12 +171,13 @@ class UserCode:
         seconds: float,
         key: str | None,
         still: Callable[[], bool] | None,
+        passing: tuple[type[Exception], ...],
     ) -> Any:
         if key is not None and key in self._keys:
             raise KeyStillRunning(tool_name, key)
         deadline = time.monotonic() + seconds
         answer: asyncio.Future[Outcome] = self._main.create_future()
-        work = Work(tool_name, key, call, not is_async(call), seconds, deadline, answer, still)
+        work = Work(tool_name, key, call, not is_async(call), seconds, deadline, answer, still, passing)
         self._running.add(work)
         if key is not None:
             self._keys.add(key)

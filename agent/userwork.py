@@ -5,6 +5,7 @@ import inspect
 import threading
 from asyncio import AbstractEventLoop, Task
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +39,7 @@ class Work:
     deadline: float
     answer: asyncio.Future[Outcome]
     still: Callable[[], bool] | None = None
+    passing: tuple[type[Exception], ...] = ()
     context: Context = field(default_factory=copy_context)
     task: Task[Outcome] | None = None
     started: bool = False
@@ -66,6 +68,14 @@ class NotBegun(Exception):
     def __init__(self, tool_name: str) -> None:
         self.tool_name = tool_name
         super().__init__(f"{tool_name} was not begun: it was no longer to")
+
+
+class UserCodeFailed(Exception):
+    """A tool's function raised what nobody foresaw: `text` is "Type: words", read where it ran."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
 
 
 class ToolTask(Task[T]):
@@ -115,21 +125,14 @@ def call_now(work: Work) -> Outcome:
 
 
 def tamed(work: Work, error: BaseException) -> Exception:
-    """What the house may be given of it: SystemExit or CancelledError would stop more than the call.
-
-    Its words are user code too, and are read again outside of it.
-    """
-    try:
-        if isinstance(error, ToolError):  # of a kind of its own, what it says may be no plain value
-            return ToolError(str(error.message), error.done)
-        str(error)
-    except BaseException:
-        return RuntimeError(f"{work.tool_name} raised {error_text(error)}")
-    return (
-        error
-        if isinstance(error, Exception)
-        else RuntimeError(f"{work.tool_name} raised {error_text(error)}")
-    )
+    """What the house may be given of it: its words are user code too, and are read here, once."""
+    foreseen: tuple[type[Exception], ...] = (*work.passing, NotBegun)
+    if isinstance(error, foreseen):
+        return error
+    if isinstance(error, ToolError):
+        with suppress(BaseException):  # of a kind of its own, what it says may be no plain value
+            return ToolError(error.message, error.done)
+    return UserCodeFailed(error_text(error))
 
 
 def close_loop(loop: AbstractEventLoop) -> None:

@@ -20,7 +20,7 @@ STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"  #
 
 
 def is_let_finish(run: str) -> str:
-    """Whether a run was stopped and something of it still executes, of which nobody can be told the end yet."""
+    """Whether a run was stopped and something of it still executes, whose end nobody can be told yet."""
     return f"""({run}.status = 'cancelled'
                 AND EXISTS (SELECT FROM calls e WHERE e.run_id = {run}.id AND e.status = 'executing'))"""
 

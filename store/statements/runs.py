@@ -54,8 +54,8 @@ SELECT run.id,
 START_IN_THREAD = _start_run(_IN_THREAD, _queued("conversation.id", "conversation.seq", "FROM conversation"))
 START_WITHOUT_THREAD = _start_run(_queued("%(conversation)s", "1", ""), _WITHOUT_THREAD)
 
-# The oldest queued run whose conversation is free; what waits for an earlier run of it is passed over, also for
-# one that was stopped, until what it executes is let finish and can be told.
+# The oldest queued run whose conversation is free; what waits for an earlier run of it is passed over, also
+# for one that was stopped, until what it still executes has ended and can be told.
 CLAIM_RUN = f"""
 WITH pick AS (
   SELECT r.id, r.started_at IS NULL AS first

@@ -396,7 +396,7 @@ async def test_an_error_of_a_tool_s_own_that_cannot_be_read_leaves_open_what_hap
         await o.work()
         after = await o.approval(asked.id)
         assert after.status is ApprovalStatus.UNKNOWN
-        assert "raised OfItsOwn" in after.outcome["text"]
+        assert after.outcome["text"] == "pay broke off: OfItsOwn"
 
 
 async def test_endless_words_of_a_tool_are_kept_up_to_a_limit(database: Database, tmp_path: Path) -> None:

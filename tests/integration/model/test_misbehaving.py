@@ -17,7 +17,18 @@ from store.records import Actor, Run
 from store.transitions import RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY, Office, office
-from tests.standins.replies import Drip, Provider, Reply, answer, failure, http, in_chunks, provider, text, use
+from tests.standins.replies import (
+    Drip,
+    Provider,
+    Reply,
+    answer,
+    failure,
+    http,
+    in_chunks,
+    provider,
+    text,
+    use,
+)
 
 ONE = {"bills": ["b1"]}
 DONE = answer(text("That is all."))

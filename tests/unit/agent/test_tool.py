@@ -112,6 +112,19 @@ def test_what_a_tool_did_is_a_list_of_texts_by_the_time_it_is_raised() -> None:
     assert ToolError("x", [1, "b2"]).done == ("1", "b2")
 
 
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (ValueError("card 4242 was declined"), "card 4242 was declined"),
+        (404, "404"),
+        (None, "The tool failed and did not say why."),
+        (" ", "The tool failed and did not say why."),
+    ],
+)
+def test_an_error_is_raised_with_whatever_says_what_is_wrong(message: object, words: str) -> None:
+    assert ToolError(message).message == words
+
+
 class Folder(BaseModel):
     """Delete a folder with all that is in it."""
 

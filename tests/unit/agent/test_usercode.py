@@ -7,10 +7,12 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 
-from agent.usercode import KeyStillRunning, UserCode, UserCodeTimeout
+from agent.tool import ToolError
+from agent.usercode import KeyStillRunning, UserCode, UserCodeFailed, UserCodeTimeout
 
 DEADLINE = 20.0
 SOON = 0.02
@@ -57,7 +59,44 @@ async def test_the_function_gets_its_arguments_and_its_answer_comes_back(usercod
     assert await usercode.run("add", lambda a, b: a + b, 2, 3, timeout=DEADLINE) == 5
 
 
-async def test_an_error_comes_back_as_the_same_object(usercode: UserCode) -> None:
+class Slow(Exception):
+    """Its words tell where they are read."""
+
+    def __str__(self) -> str:
+        return threading.current_thread().name
+
+
+async def test_the_words_of_an_error_are_read_where_the_function_ran(usercode: UserCode) -> None:
+    def plain() -> None:
+        raise Slow
+
+    async def on_loop() -> None:
+        raise Slow
+
+    for function, where in ((plain, r"user-\d"), (on_loop, "user-loop")):
+        with pytest.raises(UserCodeFailed, match=f"Slow: {where}") as caught:
+            await usercode.run("refund", function, timeout=DEADLINE)
+        assert str(caught.value) == caught.value.text
+
+
+async def test_an_error_of_a_tool_comes_back_as_a_plain_one(usercode: UserCode) -> None:
+    class Declined(ToolError):
+        def __init__(self, message: Any, done: Any) -> None:
+            self.message, self.done = message, done
+
+    def refund() -> None:
+        raise Declined(["declined"], {"p1": 1})
+
+    with pytest.raises(ToolError) as caught:
+        await usercode.run("refund", refund, timeout=DEADLINE)
+    assert (type(caught.value), caught.value.message, caught.value.done) == (
+        ToolError,
+        "['declined']",
+        ("p1",),
+    )
+
+
+async def test_an_error_that_is_foreseen_comes_back_as_the_same_object(usercode: UserCode) -> None:
     error = ValueError("no such payment")
 
     def plain() -> None:
@@ -68,7 +107,7 @@ async def test_an_error_comes_back_as_the_same_object(usercode: UserCode) -> Non
 
     for function in (plain, on_loop):
         with pytest.raises(ValueError, match="no such payment") as caught:
-            await usercode.run("refund", function, timeout=DEADLINE)
+            await usercode.run("refund", function, timeout=DEADLINE, passing=(ValueError,))
         assert caught.value is error
 
 
@@ -76,7 +115,7 @@ async def test_a_timeout_of_the_tool_itself_is_not_taken_for_ours(usercode: User
     async def gives_up() -> None:
         raise TimeoutError("provider")
 
-    with pytest.raises(TimeoutError, match="provider"):
+    with pytest.raises(UserCodeFailed, match="TimeoutError: provider"):
         await usercode.run("refund", gives_up, timeout=DEADLINE)
 
 
@@ -91,7 +130,7 @@ async def test_what_would_stop_the_house_becomes_an_error_of_the_call(
         raise exit_with
 
     for function in (plain, on_loop):
-        with pytest.raises(RuntimeError, match=exit_with.__name__):
+        with pytest.raises(UserCodeFailed, match=exit_with.__name__):
             await usercode.run("quits", function, timeout=DEADLINE)
     assert await usercode.run("next", asyncio.sleep, 0, "alive", timeout=DEADLINE) == "alive"
 
