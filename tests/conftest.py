@@ -1,12 +1,10 @@
 """What all tests share: databases, tests that need Debian or root, and no silent skips in CI."""
 
 import os
-import platform
 import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,9 +13,7 @@ import structlog
 from store import embedded
 from tests import databases
 from tests.databases import Database, Server
-
-ROOT = Path(__file__).parents[1]
-OTHER_PLATFORM = "other platform:"
+from tests.needs import OTHER_PLATFORM, lack
 
 # the default prints every local variable of every frame, which takes seconds that Slack does not wait
 structlog.configure(
@@ -84,26 +80,10 @@ def pytest_configure() -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test marked `debian(root=…, programs=…, modules=…, machine=…, npm=…)` where it cannot run.
-
-    What is missing is said; `npm` is a folder with a package.json and the file in it that is looked for.
-    """
+    """Skip a test marked `debian(…)` where something of what `tests.needs.lack` is asked for is missing."""
     for mark in item.iter_markers("debian"):
-        if platform.system() != "Linux":
-            pytest.skip(f"{OTHER_PLATFORM} needs Linux")
-        if platform.machine() != mark.kwargs.get("machine", platform.machine()):
-            pytest.skip(f"{OTHER_PLATFORM} needs Linux on {mark.kwargs['machine']}")
-        if mark.kwargs.get("root") and os.geteuid() != 0:
-            pytest.skip("needs root")
-        missing = [name for name in mark.kwargs.get("programs", ()) if shutil.which(name) is None]
-        if missing:
-            pytest.skip(f"needs the program {missing[0]}")
-        absent = [name for name in mark.kwargs.get("modules", ()) if find_spec(name) is None]
-        if absent:
-            pytest.skip(f"needs the package {absent[0]} of requirements-browser.lock")
-        folder, file = mark.kwargs.get("npm", (ROOT, "."))
-        if not (ROOT / folder / file).exists():
-            pytest.skip(f"needs npm packages: npm ci --prefix {folder}")
+        if (why := lack(**mark.kwargs)) is not None:
+            pytest.skip(why)
 
 
 @pytest.hookimpl(wrapper=True)

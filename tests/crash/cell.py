@@ -9,11 +9,11 @@ from typing import Any
 import psycopg
 
 from agent.scripted import Asked, Expectation
-from agent.tools.shop.provider import Fault
 from store.transitions import ApprovalStatus
 from tests.crash import children, dying
+from tests.crash.kinds import Kind
 from tests.crash.points import Decision, Phase, Point, Way
-from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Kind, Scene, until
+from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Scene, until
 from tests.crash.truth import Expected, look
 
 
@@ -29,9 +29,15 @@ def expected(point: Point, decision: Decision, kind: Kind) -> Expected:
             return Expected(ApprovalStatus.SUPERSEDED, LATER, 1)
         case Decision.APPROVE | Decision.EDIT:
             items = LEFT if decision is Decision.EDIT else FOUND
-            if lost:
-                return Expected(ApprovalStatus.UNKNOWN, _effects(point, items), 1)
-            return Expected(ApprovalStatus.EXECUTED, items, 2 if point.attempted else 1)
+            done = Expected(ApprovalStatus.EXECUTED, items, 2 if point.attempted else 1)
+            if not lost:
+                return done
+            return Expected(
+                ApprovalStatus.UNKNOWN,
+                _effects(point, items),
+                attempts=1,
+                tried_again=done if kind.finds_refunds else None,
+            )
 
 
 def _effects(point: Point, items: int) -> int:
@@ -41,7 +47,8 @@ def _effects(point: Point, items: int) -> int:
 
 def truth_of(wanted: Expected) -> Expectation:
     """What the model must have been told before it speaks its last words."""
-    status = ApprovalStatus.EXECUTED if wanted.status is ApprovalStatus.SUPERSEDED else wanted.status
+    last = (wanted.tried_again or wanted).status
+    status = ApprovalStatus.EXECUTED if last is ApprovalStatus.SUPERSEDED else last
 
     def told(asked: Asked) -> str | None:
         results = asked.results
@@ -74,10 +81,14 @@ async def _escalate(scene: Scene, point: Point) -> None:
 
 
 async def _end(scene: Scene, wanted: Expected) -> None:
-    """Wait for the end of the run; what nobody knows is closed after a day."""
+    """Wait for the end of the run; what nobody knows is tried again by a person, or closed after a day."""
     await until(lambda: _has(scene, wanted.status), f"an approval that is {wanted.status}")
     if wanted.status is ApprovalStatus.UNKNOWN:
         await look(scene, wanted, ended=False)
+        if wanted.tried_again is not None:
+            await scene.try_again()
+            await _end(scene, wanted.tried_again)
+            return
         scene.shift(DAY)
     await look(scene, wanted, ended=True)
 
@@ -167,11 +178,11 @@ class Death:
     async def _wake_beside_another(self) -> None:
         """It wakes while another process is inside the tool, and must not act."""
         scene = self._scene
-        scene.stage.provider.plan(Fault.HELD_ANSWER)
+        scene.provider.hold()
         await scene.take_over(self._first)
-        await until(scene.stage.provider.holding.is_set, "nobody took the work over")
+        await until(scene.provider.holding.is_set, "nobody took the work over")
         await self._wake_and_kill()
-        scene.stage.provider.release()
+        scene.provider.release()
 
     async def _wake_late(self) -> None:
         """It wakes when another process has done the work or called it unknown."""

@@ -6,6 +6,7 @@ import uvicorn.loops.auto
 import uvicorn.protocols.http.auto
 import uvicorn.protocols.websockets.auto  # noqa: F401
 
+import agent.tools.shop.stripe_client  # noqa: F401
 import bot.cli
 import bot.commands.processes
 import bot.demo.command  # noqa: F401

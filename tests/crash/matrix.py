@@ -15,10 +15,13 @@ from pathlib import Path
 from tests import databases
 from tests.crash import moments
 from tests.crash.cell import expected, play, truth_of
+from tests.crash.kinds import AT_STRIPE, KINDS, WITHOUT_KEYS, Kind
 from tests.crash.points import Decision, Phase, Point
-from tests.crash.scene import KINDS, Kind, scene
+from tests.crash.scene import scene
 
 CELL_SECONDS = 400.0
+QUICK_AT_STRIPE = "halfway"
+"""The point that the quick matrix has at Stripe, too: it has one refund that the shop has not heard of."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Played:
 
 
 def every_cell(points: Sequence[Point]) -> list[Cell]:
-    """All that can occur."""
+    """All that can occur with the shop's own provider."""
     return [
         Cell(point, decision, kind)
         for point in points
@@ -57,10 +60,22 @@ def every_cell(points: Sequence[Point]) -> list[Cell]:
     ]
 
 
+def cells_at_stripe(points: Sequence[Point], kinds: Sequence[Kind] = AT_STRIPE) -> list[Cell]:
+    """Each point at each stand-in for Stripe, approved if that can be, else with its telling decision."""
+    return [Cell(point, refunding(point), kind) for point in points for kind in kinds]
+
+
+def refunding(point: Point) -> Decision:
+    """What is decided at a stand-in for Stripe."""
+    return point.quick if Decision.APPROVE in point.impossible else Decision.APPROVE
+
+
 def quick_cells(points: Sequence[Point]) -> list[Cell]:
-    """Each point once, with its telling decision and kind of tool."""
+    """Each point once, with its telling decision and kind of tool; and one at a Stripe that forgets keys."""
     repeatable, once = KINDS
-    return [Cell(point, point.quick, once if point.once else repeatable) for point in points]
+    cells = [Cell(point, point.quick, once if point.once else repeatable) for point in points]
+    half = [point for point in points if point.name == QUICK_AT_STRIPE]
+    return [*cells, *cells_at_stripe(half, [WITHOUT_KEYS])]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from contextlib import suppress
 from agent.scripted import Asked, Expectation
 from store import approvals
 from store.transitions import ApprovalStatus, RunStatus
+from tests.crash.kinds import Kind
 from tests.crash.points import Decision
-from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Kind, Scene, until
+from tests.crash.scene import DAY, FOUND, LATER, LEFT, TRUTHS, Scene, until
 from tests.crash.truth import Expected, is_quiet, look
 
 KILLS = 2

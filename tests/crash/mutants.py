@@ -38,6 +38,7 @@ TAKEN = (
     Taken("lease", "i05_an_attempt_of_a_dead_worker_is_forgotten", "claimed"),
     Taken("token", "i05_an_attempt_needs_no_token", "claimed-asleep"),
     Taken("attempt started", "i05_the_tool_is_called_before_the_attempt_is_committed", "started"),
+    Taken("look first", "i05_a_repeat_at_stripe_does_not_look_first", "halfway"),
     Taken("key", "i05_every_attempt_has_a_key_of_its_own", "halfway"),
     Taken("deadline", "i03_deadline_not_in_where", "decision-asleep"),
     Taken("unknown", "i05_what_cannot_be_repeated_is_repeated", "effect"),

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tests.crash.matrix import Cell, Played
+from tests.crash.kinds import AT_STRIPE, KINDS, Kind, lack_of
+from tests.crash.matrix import Cell, Played, refunding
 from tests.crash.points import Decision, Point
-from tests.crash.scene import KINDS, Kind
 
 GREEN, RED, MISSING, IMPOSSIBLE = "ok", "RED", "missing", "-"
 
@@ -21,19 +21,19 @@ def mark(point: Point, decision: Decision, kind: Kind, played: Mapping[str, Play
 
 
 def table(points: Sequence[Point], played: Iterable[Played], wanted: Iterable[str]) -> str:
-    """Points down, decisions across, two marks in each: the repeatable tool's and the other's."""
+    """Points down, decisions across, two marks in each: the repeatable tool's and the other's.
+
+    Last come the two at Stripe: at the one that remembers keys, and at the one that forgets them.
+    """
     by_name, names = {one.name: one for one in played}, set(wanted)
     wide = max(len(point.name) for point in points) + 2
-    head = " " * wide + "".join(f"{decision.value:<16}" for decision in Decision)
-    rows = [head.rstrip(), " " * wide + "rep.   not     " * len(Decision)]
+    columns = [*(decision.value for decision in Decision), "at Stripe"]
+    head = " " * wide + "".join(f"{column:<16}" for column in columns)
+    rows = [head.rstrip(), " " * wide + "rep.    not     " * len(Decision) + "keys    none"]
     for point in points:
-        marks = [
-            "".join(
-                f"{mark(point, decision, kind, by_name, names):<{7 + at}}" for at, kind in enumerate(KINDS)
-            )
-            for decision in Decision
-        ]
-        rows.append((f"{point.name:<{wide}}" + " ".join(marks)).rstrip())
+        pairs = [*((decision, KINDS) for decision in Decision), (refunding(point), AT_STRIPE)]
+        marks = [mark(point, decision, kind, by_name, names) for decision, kinds in pairs for kind in kinds]
+        rows.append((f"{point.name:<{wide}}" + "".join(f"{one:<8}" for one in marks)).rstrip())
     return "\n".join(rows)
 
 
@@ -47,12 +47,21 @@ def legend(points: Sequence[Point]) -> str:
         for decision, why in point.impossible.items():
             reasons.setdefault(why, []).append(decision.value)
         lines += [f"  {point.name} / {', '.join(whose)}: {why}" for why, whose in reasons.items()]
+    others = [point for point in points if refunding(point) is not Decision.APPROVE]
+    lines += [f"At Stripe {point.name} is played with {refunding(point)}, not approved" for point in others]
     return "\n".join(lines)
 
 
 def problems(played: Iterable[Played]) -> str:
     """What is wrong with the red ones."""
     return "\n".join(f"RED {one.name}: {one.problem}" for one in played if one.problem is not None)
+
+
+def left_out(cells: Iterable[Cell]) -> str:
+    """Which cells are not played on this machine, and what it lacks."""
+    return "\n".join(
+        f"Not played ({why}): {cell.name}" for cell in cells if (why := lack_of(cell.kind)) is not None
+    )
 
 
 def as_json(
@@ -71,7 +80,7 @@ def as_json(
                 "point": cell.point.name,
                 "decision": cell.decision.value,
                 "tool": cell.kind.name,
-                **_ended(by_name.get(cell.name)),
+                **_ended(by_name.get(cell.name), lack_of(cell.kind)),
             }
             for cell in cells
         ],
@@ -85,9 +94,9 @@ def as_json(
     }
 
 
-def _ended(one: Played | None) -> dict[str, Any]:
+def _ended(one: Played | None, lacks: str | None = None) -> dict[str, Any]:
     if one is None:
-        return {"outcome": "missing"}
+        return {"outcome": "missing", **({"why": lacks} if lacks else {})}
     outcome = "green" if one.problem is None else "red"
     said = {} if one.problem is None else {"problem": one.problem, "details": one.details}
     return {"outcome": outcome, "seconds": round(one.seconds, 1), **said}

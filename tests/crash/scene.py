@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import pytest
 
 from agent.scripted import Asked, Expectation, Script, call, say, script, step
-from agent.tools.shop.provider import RefundProvider
 from agent.tools.shop.seed import fail_three_overnight
 from bot.sandbox import Message
 from store import approvals
@@ -23,8 +22,9 @@ from tests.acceptance.crowds import changed_policy
 from tests.acceptance.scripts import LOOK, refund
 from tests.acceptance.stage import Stage, staged
 from tests.crash import children
+from tests.crash.kinds import Kind
 from tests.crash.points import REFUND, Decision, Point
-from tests.crash.provider import ForgetfulProvider
+from tests.crash.provider import Provider
 from tests.integration.store.rows import shift_clock
 
 PATIENCE = children.PATIENCE
@@ -42,23 +42,6 @@ _WORK = """SELECT id FROM runs WHERE status IN ('queued', 'running')
 UNION ALL SELECT id FROM approvals WHERE status IN ('approved', 'executing')"""
 _UNSHOWN = """SELECT id FROM cards WHERE shown_version < wanted_version
 UNION ALL SELECT id::text FROM notices WHERE posted_at IS NULL"""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What the tool promises of a second call with the same key, and the processes that it is played with."""
-
-    name: str
-    repeatable: bool
-    tools: str
-    refunds: type[RefundProvider]
-    commands: tuple[str, ...]
-
-
-KINDS = (
-    Kind("repeatable", True, "agent.tools:TOOLS", RefundProvider, ("dev",)),
-    Kind("not repeatable", False, "tests.crash.tools:TOOLS", ForgetfulProvider, ("web", "worker")),
-)
 
 
 async def until(look: Callable[[], T | Awaitable[T]], what: str, seconds: float = PATIENCE) -> T:
@@ -110,6 +93,7 @@ class Scene:
     """A stage, the processes that work on it, and the people."""
 
     stage: Stage
+    provider: Provider
     database: databases.Database
     forks: ForkServerContext
     folder: Path
@@ -117,6 +101,8 @@ class Scene:
     kind: Kind
     began: list[children.Child] = field(default_factory=list)
     ahead: float = 0.0
+    tries: int = 0
+    """How often somebody let be tried again what nobody knew."""
     first: Approval | None = None
     asked: Message | None = None
     replaced: asyncio.Event = field(default_factory=asyncio.Event)
@@ -130,7 +116,11 @@ class Scene:
     async def start(self, command: str, point: Point | None = None) -> None:
         """Another process, with another name."""
         said = self.folder / f"said-{len(self.began)}"
-        variables = environment(self.stage) | {"DATABASE_OWNER_URL": self.database.owner_url}
+        variables = {
+            **environment(self.stage),
+            **self.provider.environ,
+            "DATABASE_OWNER_URL": self.database.owner_url,
+        }
         dies = (point, self.folder) if point else ()
         options = ("--host", "127.0.0.1") if command == "web" else ("--lease", "1")
         made = children.start(self.forks, (command, *options), variables, said, *dies)
@@ -258,6 +248,17 @@ class Scene:
     async def move_the_world(self) -> None:
         """Three more payments fail."""
         await fail_three_overnight(self.database.owner_url)
+        await self.provider.charge(self.database.owner_url)
+
+    async def try_again(self) -> None:
+        """Marta lets be tried again what nobody knows."""
+        marta = self.stage.marta
+
+        def find() -> Message | None:
+            return next((m for m in self.stage.cards if "Try again" in marta.buttons(m)), None)
+
+        await marta.click(await until(find, "a card with 'Try again'"), "Try again")
+        self.tries += 1
 
 
 @asynccontextmanager
@@ -286,7 +287,9 @@ async def scene(
                 refunds=kind.refunds,
             )
         )
-        made = Scene(stage, database, forks, folder, decision, kind)
+        provider = await stack.enter_async_context(kind.provider(stage))
+        await provider.charge(database.owner_url)
+        made = Scene(stage, provider, database, forks, folder, decision, kind)
         try:
             yield made
         finally:

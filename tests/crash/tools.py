@@ -1,4 +1,7 @@
-"""The shop's tools for the matrix: refunds that may be repeated with their key, and refunds that may not."""
+"""The shop's tools with refunds that may not be repeated, as SHOP_PROVIDER_HONOURS_KEYS=no makes them.
+
+The shop's own read the variable when they are loaded, which is before a process of the matrix has it.
+"""
 
 from dataclasses import replace
 
