@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import structlog
 
 from agent import results
+from agent.edited import with_edit
 from agent.house import House
 from agent.measure import CannotMeasure, validated, weigh
 from agent.preview import verify
@@ -37,17 +38,20 @@ def withdrawn(tool: str, why: Why) -> Stale:
     return Stale(results.withdrawn(tool, why.text), outcome)
 
 
-def changed_since(house: House, name: str, shown: Measured, rule: Rule | None) -> Why | None:
+def changed_since(
+    house: House, name: str, effect: str | None, shown: Measured, rule: Rule | None
+) -> Why | None:
     """Why what was shown for a call of this tool cannot run in this house; None: it can.
 
-    `rule` is the one that people were asked under. Nothing of the tool's own code is called.
+    `rule` is the one that people were asked under, `effect` the class under whose name its items are held.
+    Nothing of the tool's own code is called.
     """
     tool = house.tools.get(name)
     if tool is None:
         return because(Code.TOOL_GONE, tool=name)
     if not verify(shown):
         return because(Code.SHOWN_ALTERED)
-    if schema_hash(tool) != shown.schema_hash:
+    if schema_hash(tool) != shown.schema_hash or tool.effect != effect:
         return because(Code.TOOL_CHANGED, tool=name)
     if rule is not None and is_stricter(house.policy.rule_for(name), rule):
         return because(Code.RULE_STRICTER, tool=name)
@@ -92,8 +96,8 @@ async def _withdraw(house: House, approval: Approval | None) -> bool:
         if why is None:
             return False
         stale = withdrawn(approval.tool, why)
-        told, outcome = stale.result.to_json(), stale.outcome
-        if await approvals.withdraw(house.db, approval, result=told, outcome=outcome):
+        told = await with_edit(house, approval, stale.result)
+        if await approvals.withdraw(house.db, approval, result=told.to_json(), outcome=stale.outcome):
             return True
         approval = await approvals.read(house.db, approval.id)  # somebody voted on it or edited it
     return False
@@ -104,7 +108,7 @@ def _stands(approval: Approval) -> bool:
 
 
 async def _outdated(house: House, approval: Approval) -> Why | None:
-    why = changed_since(house, approval.tool, approval.shown, approval.rule)
+    why = changed_since(house, approval.tool, approval.effect, approval.shown, approval.rule)
     if why is not None:
         return why
     tool = house.tools[approval.tool]

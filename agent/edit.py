@@ -67,7 +67,7 @@ async def draft_edit(
     replaced = await approvals.read(house.db, approval.replaces) if approval.replaces else None
     try:
         weighed = await weigh(
-            house, house.tools[approval.tool], dict(input), run, to_replace=lambda _: replaced
+            house, house.tools[approval.tool], dict(input), run, to_replace=lambda *_: replaced
         )
     except InvalidInput as error:
         return BadInput(error.faults)

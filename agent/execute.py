@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from agent import results
 from agent.canonical import digest
 from agent.drift import Stale
+from agent.edited import is_edited, with_edit
 from agent.house import House
 from agent.leases import Leases, clock
 from agent.measure import CannotMeasure, context, validated
@@ -21,8 +22,8 @@ from agent.schema import InvalidInput, schema_hash
 from agent.tool import Tool, ToolError
 from agent.usercode import NotBegun, UserCodeFailed, UserCodeTimeout
 from agent.why import Code, Why, because, said
-from store import approvals, calls, runs
-from store.records import Actor, Approval, ClaimedCall, Ended, Json
+from store import calls, runs
+from store.records import Actor, ClaimedCall, Ended, Json
 from store.runs import NewApproval
 from store.values import new_id
 
@@ -73,8 +74,9 @@ class Execution:
                     "data": {"approval_id": approval.id},
                 }
             )
+        told = await with_edit(self.house, approval, stale.result)
         return await calls.supersede(
-            self.house.db, self.claimed, **self._ending(stale.result, stale.outcome, notices=notices)
+            self.house.db, self.claimed, **self._ending(told, stale.outcome, notices=notices)
         )
 
     # --- the attempt ---
@@ -249,7 +251,7 @@ class Execution:
         approval = self.approval
         if approval is None:
             return results.allowed(self.call.tool, output, items=self.shown.items)
-        edited = await self._was_edited(approval)
+        edited = await is_edited(self.house, approval)
         return results.executed(
             self.call.tool,
             output,
@@ -259,14 +261,6 @@ class Execution:
             edited=edited,
             items=self.shown.items,
         )
-
-    async def _was_edited(self, approval: Approval) -> bool:
-        """Whether a person changed the input; a revision can also be the same input in another world."""
-        if approval.revision == 1:
-            return False
-        # not what the model wrote: the schema adds defaults and spells some values in its own way
-        first = await approvals.read_revision(self.house.db, approval.id, 1)
-        return first is None or first.input_hash != self.shown.input_hash
 
     def _approvers(self) -> list[Actor]:
         if self.approval is None:

@@ -87,7 +87,7 @@ def _validated(tool: Tool, raw: object, to_keep: bool) -> tuple[BaseModel, dict[
     return input, kept
 
 
-def _nothing(items: Collection[str]) -> None:
+def _nothing(items: Collection[str], input: Mapping[str, Json]) -> None:
     """What a call replaces that is no successor of another."""
 
 
@@ -97,16 +97,16 @@ async def weigh(
     raw: object,
     run: Run,
     *,
-    to_replace: Callable[[Collection[str]], Approval | None] = _nothing,
+    to_replace: Callable[[Collection[str], Mapping[str, Json]], Approval | None] = _nothing,
     again: bool = False,
 ) -> Weighed:
     """Measure a call and judge it by what was measured.
 
-    `to_replace` finds the approval that one of these items would replace. `again`: only what is compared with
-    what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields), or CannotMeasure
-    (a sentence).
+    `to_replace` finds the approval that one of these items and this input would replace. `again`: only what
+    is compared with what was shown is measured, the tool's preview is not. Raises InvalidInput (the fields),
+    or CannotMeasure (a sentence).
     """
-    input, _ = await validated(house, tool, raw, to_keep=not again)
+    input, kept = await validated(house, tool, raw, to_keep=not again)
     ctx = context(tool, run)
     facts = await _facts(house, tool, input, ctx)
     verdict, why = await _call(house, tool, judge, tool, input, facts)
@@ -117,9 +117,9 @@ async def weigh(
         precondition = await _made(house, tool, tool.precondition, input, ctx, kind=Mapping)
     if tool.preview is not None and not (again or forbidden):
         preview = await _made(house, tool, tool.preview, input, facts, ctx, kind=Preview)
-    replaces = to_replace(facts.items)
+    replaces = to_replace(facts.items, kept)
     replaced = replaces.shown.items if replaces else None
-    frozen = await _frozen(house, tool, input, facts, preview, precondition, replaced)
+    frozen = await _frozen(house, tool, input, kept, facts, preview, precondition, replaced)
     return Weighed(verdict, why, frozen, input, replaces)
 
 
@@ -144,6 +144,7 @@ async def _frozen(
     house: House,
     tool: Tool,
     input: BaseModel,
+    kept: dict[str, Json],
     facts: Facts,
     preview: Preview | None,
     precondition: Mapping[str, Any],
@@ -151,7 +152,7 @@ async def _frozen(
 ) -> Measured:
     def frozen() -> Measured:
         try:
-            return freeze(tool, input, facts, preview, precondition, replaced=replaced)
+            return freeze(tool, input, facts, preview, precondition, replaced=replaced, kept_input=kept)
         except (TypeError, ValueError) as error:
             why = because(Code.MEASURED_NOT_KEPT, tool=tool.name, error=str(error))
             raise CannotMeasure(why, by_tool=False) from None

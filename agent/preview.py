@@ -57,8 +57,11 @@ def freeze(
     precondition: Mapping[str, Any],
     *,
     replaced: Iterable[str] | None = None,
+    kept_input: dict[str, Json] | None = None,
 ) -> Measured:
     """Give everything that is kept and shown of a call, with its hashes.
+
+    `kept_input` is the input as it was before any function of the tool had it; None: as it is now.
 
     Without a preview the exact input and the named facts are shown. `replaced` are the items of the approval
     that this one replaces: rows of items it did not have are shown first. The shown preview has, besides the
@@ -73,11 +76,11 @@ def freeze(
             raise ValueError(
                 f"the item {item[:40]!r}… has {len(item)} characters; an id may have {LONGEST_ITEM} at most"
             )
-    kept_input = input_json(input)
+    kept_input = input_json(input) if kept_input is None else kept_input
     kept_facts = {**facts.to_json(), "more": all_visible(facts.to_json()["more"])}
     kept_precondition = all_visible(plain(dict(precondition)))
     change = None if replaced is None else changes(replaced, facts.items)
-    shown = _shown(tool, preview or _default_preview(tool, input, facts), change)
+    shown = _shown(tool, preview or _default_preview(tool, kept_input, facts), change)
     return Measured(
         input=kept_input,
         input_hash=digest(kept_input),
@@ -180,12 +183,12 @@ def _shown_cell(cell: Cell) -> Json:
             return cell
 
 
-def _default_preview(tool: Tool, input: BaseModel, facts: Facts) -> Preview:
+def _default_preview(tool: Tool, input: Mapping[str, Json], facts: Facts) -> Preview:
     titles = {
         field.serialization_alias or field.alias or name: field.title or _words(name)
         for name, field in tool.input.model_fields.items()
     }
-    impact = [f"{titles.get(name, name)}: {_value(value)}" for name, value in input_json(input).items()]
+    impact = [f"{titles.get(name, name)}: {_value(value)}" for name, value in input.items()]
     # count and amount have a line of their own on the card
     impact += [f"{_words(name)}: {_value(plain(value))}" for name, value in facts.more.items()]
     return Preview(_words(tool.name), impact)

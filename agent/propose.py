@@ -1,6 +1,6 @@
 """Turns a turn's calls into verdicts, and those that ask into approvals: one statement, then the run ends."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,7 +13,7 @@ from agent.schema import InvalidInput
 from agent.tool import Risk, Tool
 from agent.verdict import Verdict
 from store import approvals, runs
-from store.records import Actor, Approval, Call, ClaimedRun, Veto
+from store.records import Actor, Approval, Call, ClaimedRun, Json, Veto
 from store.rows import content_json
 from store.runs import NewApproval, Outcome
 from store.transitions import CallStatus
@@ -120,11 +120,15 @@ class Judged:
 
 
 async def judge_call(
-    house: House, claimed: ClaimedRun, call: Call, replaced: Collection[str] = ()
+    house: House,
+    claimed: ClaimedRun,
+    call: Call,
+    replaced: Collection[str] = (),
+    later: Sequence[Call] = (),
 ) -> Judged | Refused:
     """What becomes of a proposed call, before anything is done about it.
 
-    `replaced` are the ids of the approvals that calls before it in the turn replace.
+    `replaced` are the ids of the approvals that calls before it in the turn replace, `later` are those after.
     """
     tool = house.tools.get(call.tool)
     if tool is None:
@@ -135,7 +139,8 @@ async def judge_call(
     superseded: list[Approval] = []
     if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
         found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
-        superseded = [approval for approval in found if approval.id not in replaced]
+        anew = [other.input for other in later if other.tool == tool.name]
+        superseded = [a for a in found if a.id not in replaced and a.shown.input not in anew]
     try:
         weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:
@@ -148,12 +153,21 @@ async def judge_call(
     return Judged(call, tool, weighed)
 
 
-def _likest(superseded: Sequence[Approval], items: Collection[str]) -> Approval | None:
-    """The one that shares most with a call of these items: what the model asks anew; None: it is another."""
+def _likest(
+    superseded: Sequence[Approval], items: Collection[str], input: Mapping[str, Json]
+) -> Approval | None:
+    """The one that shares most with a call of these items: what the model asks anew; None: it is another.
+
+    Where neither has items, those that share most of the input.
+    """
 
     def shared(approval: Approval) -> float:
         old, new = set(approval.shown.items), set(items)
-        return len(old & new) / len(old | new) if old | new else 1.0
+        if not old | new:
+            before = approval.shown.input
+            same = sum(name in before and before[name] == value for name, value in input.items())
+            return same / len(before.keys() | input) if before or input else 1.0
+        return len(old & new) / len(old | new)
 
     found = max(superseded, key=shared, default=None)
     return found if found is not None and shared(found) else None

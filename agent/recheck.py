@@ -21,7 +21,8 @@ LONGEST_RECHECK_WAIT = 300.0
 async def recheck(house: House, claimed: ClaimedCall) -> Stale | None:
     """Compare everything with what was shown; None: it is still so. Raises CannotMeasure."""
     name, shown = claimed.call.tool, shown_of(claimed)
-    why = changed_since(house, name, shown, claimed.approval.rule if claimed.approval else None)
+    rule = claimed.approval.rule if claimed.approval else None
+    why = changed_since(house, name, claimed.call.effect, shown, rule)
     if why is not None:
         return withdrawn(name, why)
     tool = house.tools[name]

@@ -31,6 +31,7 @@ from store.records import Actor, Veto
 __all__ = [
     "PROTOCOL",
     "Result",
+    "after_edit",
     "allowed",
     "approved_by_policy_after_wait",
     "broken_off",
@@ -177,6 +178,23 @@ def superseded(tool: str, moved: Iterable[Moved]) -> Result:
         "it. Look again, with fresh data, and propose what is right now as one call; a person is asked again."
     )
     return did_not_run(tool, "superseded", instruction, moved=[change.to_json() for change in moved])
+
+
+def after_edit(result: Result, *, asked_input: Json, edited_input: Json, edited_by: Actor) -> Result:
+    """What did not run although a person had changed it before; what is asked next keeps to the change."""
+    instruction = (
+        "Before that a person had changed your request: requestedInput is what you asked for, editedInput is "
+        "what they made of it. The change is their decision: keep to it in what you propose now, and do not "
+        "ask again for what they left out."
+    )
+    edit: dict[str, Json] = {
+        "edited": True,
+        "editedBy": named(edited_by),
+        "requestedInput": asked_input,
+        "editedInput": edited_input,
+        "instruction": f"{result.content['instruction']} {instruction}",
+    }
+    return Result(result.content | edit, result.is_error)
 
 
 def withdrawn(tool: str, why: str) -> Result:

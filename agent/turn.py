@@ -59,7 +59,7 @@ async def work_on_turn(house: House, leases: Leases, thread: Thread) -> Outcome 
         if call.status is CallStatus.EXECUTING:  # its worker is gone, or another one is at it
             return await _come_back(house, thread, f"{call.tool} is still executing")
         if call.status is CallStatus.PROPOSED:
-            judged = await judge_call(house, thread.claimed, call, proposal.replaced)
+            judged = await judge_call(house, thread.claimed, call, proposal.replaced, rest)
             if isinstance(judged, Refused):
                 proposal.add(call, judged.status, judged.result)
                 continue
@@ -88,10 +88,10 @@ async def _measure_rest(
     house: House, thread: Thread, proposal: Proposal, rest: Sequence[Call]
 ) -> Outcome | None:
     """A call waits for people: all the rest of the turn is measured and written with it, in one statement."""
-    for call in rest:
+    for at, call in enumerate(rest):
         if call.status is not CallStatus.PROPOSED:
             continue
-        judged = await judge_call(house, thread.claimed, call, proposal.replaced)
+        judged = await judge_call(house, thread.claimed, call, proposal.replaced, rest[at + 1 :])
         if isinstance(judged, Refused):
             proposal.add(call, judged.status, judged.result)
         elif judged.asks:

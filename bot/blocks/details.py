@@ -147,7 +147,10 @@ def _replaces(approval: Approval, context: CardContext) -> list[Phrase]:
     if context.replaced is None:
         return [replaces]
     difference = list_difference(context.replaced.shown.items, approval.shown.items, texts)
-    return [fill(texts.card.in_place_of, replaces=replaces, difference=words(difference, OUTCOME))]
+    compared = [fill(texts.card.in_place_of, replaces=replaces, difference=words(difference, OUTCOME))]
+    if is_edited(context.replaced):
+        compared.append(fill(texts.card.replaced_edit, who=who(context.replaced.author, texts)))
+    return compared
 
 
 def _overlaps(approval: Approval, context: CardContext) -> list[Phrase]:

@@ -63,6 +63,7 @@ ENGLISH = Texts(
         left_out=Plural(one="{n} left out: {items}", other="{n} left out: {items}"),
         same_items="the same items",
         in_place_of="{replaces}: {difference}.",
+        replaced_edit="{who} had edited that one, so this is compared with what the edit had left.",
         overlap=Plural(
             one="Careful: {n} of these items also waits in another approval ({others}).",
             other="Careful: {n} of these items also wait in another approval ({others}).",

@@ -78,6 +78,7 @@ class CardWords:
     left_out: Plural
     same_items: str
     in_place_of: str
+    replaced_edit: str
     overlap: Plural
     refused_before: str
     refused_reason: str

@@ -11,13 +11,15 @@ import pytest
 from pydantic import BaseModel, Field, model_validator
 
 from agent import drift
-from agent.decide import Refused
+from agent.decide import Refused, confirm_draft
 from agent.drift import is_stricter, withdraw_outdated
+from agent.edit import draft_edit
 from agent.house import House
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
 from agent.tool import always_ask, forbid_when
 from store import approvals
+from store.records import Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY as OLD
@@ -51,10 +53,15 @@ ONE_AT_A_TIME = (always_ask, forbid_when(lambda i, f: f.count > 1, "one at a tim
 TOOLS: dict[str, tuple[Change, str]] = {
     "the tool is gone": (lambda h, p: without(h, "pay"), "There is no tool pay any more."),
     "its schema": (lambda h, p: with_tool(h, "pay", input=PayMore), "pay has changed since this was asked."),
+    "its effect": (
+        lambda h, p: with_tool(h, "pay", effect="paying"),
+        "pay has changed since this was asked.",
+    ),
     "its version": (lambda h, p: with_tool(h, "pay", version="2"), "pay has changed since this was asked."),
     "its policy": (lambda h, p: with_tool(h, "pay", policy=ONE_AT_A_TIME), "one at a time"),
 }
 APPROVERS = 'approvers = ["support_lead"]'
+TWO_MUST_APPROVE = OLD.replace(APPROVERS, f"{APPROVERS}\nquorum = 2")
 POLICIES: dict[str, tuple[tuple[str, str], ...]] = {
     "two must approve": ((APPROVERS, f"{APPROVERS}\nquorum = 2"),),
     "others decide": ((APPROVERS, 'approvers = ["admin"]'),),
@@ -205,6 +212,19 @@ async def test_a_slow_tool_that_is_looked_at_keeps_no_work_from_a_worker(
         go_on.set()
         stop.set()
         await working
+
+
+async def test_an_edit_of_what_is_taken_back_is_told(database: Database, tmp_path: Path) -> None:
+    told = expect_results(lambda told: told[0]["edited"] and told[0]["editedInput"] == {"bills": ["b1"]})
+    script_ = script(step(PAY), step(say("I can't any more."), expect=told))
+    async with office(database, tmp_path, script_, policy=TWO_MUST_APPROVE) as o:
+        asked = await o.propose()
+        draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
+        assert isinstance(draft, Draft)
+        assert await confirm_draft(o.house, draft.id, o.person())
+        await withdraw_outdated(with_tool(o.house, "pay", version="2"))
+        await o.work()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.SUPERSEDED
 
 
 async def test_a_vote_at_that_moment_does_not_save_it(

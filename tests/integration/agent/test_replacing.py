@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from agent.scripted import Call, Script, call, say, script, step
+from agent.tool import Risk, Tool
 from store.records import Approval
 from store.transitions import ApprovalStatus
 from tests.databases import Database
 from tests.integration.agent.office import Office, office
+from tests.integration.agent.till import World
 
 END = step(say("That is all."), optional=True)
 
@@ -92,6 +96,37 @@ async def test_a_call_of_other_items_takes_no_link_and_leaves_it_to_a_later_one(
 def in_vain(times: int) -> Script:
     """The same again and again, beside another call each time."""
     return script(*(step(pay("b1", "b2"), pay(f"c{number}")) for number in range(times + 1)), END)
+
+
+class Mail(BaseModel):
+    """Send a mail."""
+
+    to: str
+    text: str
+
+
+async def test_where_there_are_no_items_the_input_says_which_one_is_asked_anew(
+    database: Database, tmp_path: Path
+) -> None:
+    bob, carl, dora = (call("mail", {"to": name, "text": "Hello."}) for name in ("bob", "carl", "dora"))
+    world = World()
+    mail = Tool(
+        name="mail",
+        input=Mail,
+        risk=Risk.IRREVERSIBLE,
+        precondition=lambda input, ctx: {"due": world.due},
+        execute=lambda input, ctx: None,
+    )
+    asks = script(step(bob), step(carl, bob), step(dora), END)
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail]) as o:
+        [first] = await both_moved(o)
+        other, anew = await o.all_asked()
+        assert (link(other)[0], link(anew)[0]) == (None, first.id)
+        o.world.due += 1
+        await o.approve(other)
+        await o.approve(anew)
+        await o.work()
+        assert link(await o.asked())[0] in {other.id, anew.id}, "one field of two is the same"
 
 
 async def test_the_requester_hears_of_three_in_a_row_also_when_each_turn_had_another_call(

@@ -79,6 +79,21 @@ async def test_superseded(database: Database, tmp_path: Path) -> None:
         assert "approvalDenied" not in told
 
 
+async def test_superseded_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await o.propose()
+        draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
+        assert isinstance(draft, Draft)
+        await confirm_draft(o.house, draft.id, o.person())
+        o.world.due = 41
+        told = await read(o, asked)
+        assert (told["superseded"], told["executed"], told["edited"]) == (True, False, True)
+        assert (told["requestedInput"], told["editedInput"]) == ({"bills": ["b1", "b2"]}, {"bills": ["b1"]})
+        assert told["editedBy"] == "Marta (support_lead)"
+        assert "do not ask again for what they left out" in told["instruction"]
+        assert "Nobody refused it" in told["instruction"]
+
+
 async def test_unknown_stays_open_until_a_day_has_passed_and_then_has_one_closing_answer(
     database: Database, tmp_path: Path
 ) -> None:

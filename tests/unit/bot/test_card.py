@@ -185,6 +185,16 @@ def test_what_was_added_and_left_out_of_the_replaced_one_is_marked() -> None:
     assert "https://shop.slack.com/archives/C0/p1" in str(message.blocks)
 
 
+def test_that_the_replaced_one_had_been_edited_is_said() -> None:
+    edited = replace(approval(), author=ANA, revision=2)
+    context = replace(CONTEXT, replaced=edited)
+    said = seen(approval(replaces=ApprovalId("ap_0")), context)
+    assert "Ana Ruiz (admin) had edited that one, so this is compared with what the edit had left." in said
+    assert "had edited" not in seen(
+        approval(replaces=ApprovalId("ap_0")), replace(CONTEXT, replaced=approval())
+    )
+
+
 def test_overlaps_and_an_earlier_refusal_are_shown() -> None:
     overlap = Overlap(ApprovalId("ap_7"), ApprovalStatus.PENDING, ("pay_001", "pay_002"))
     veto = Veto("refund", ApprovalId("ap_0"), "rejected", ANA, "not this month")
