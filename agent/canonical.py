@@ -11,6 +11,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+MOST_DIGITS = 1000
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
@@ -86,9 +87,17 @@ def _in_order(dumped: object, read: object) -> object:
     return dumped
 
 
+def is_short(number: Decimal) -> bool:
+    """Whether a number, written out, has no more than a thousand digits before the point and after it."""
+    exponent = number.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -MOST_DIGITS and number.adjusted() < MOST_DIGITS
+
+
 def _plain_number(value: float | Decimal) -> Json:
     if not Decimal(value).is_finite():
         raise ValueError(f"{value} is not a number that can be kept; use a finite one")
+    if isinstance(value, Decimal) and not is_short(value):
+        raise ValueError(f"{value:.3e} has too many digits to be kept; a number may have {MOST_DIGITS}")
     return format(value, "f") if isinstance(value, Decimal) else float(value)
 
 

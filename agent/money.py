@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from babel.numbers import format_currency
 
-from agent.canonical import Json
+from agent.canonical import Json, is_short
 
 # ISO 4217: the currencies that do not have two digits after the point
 _NO_DIGITS = frozenset(
@@ -47,7 +47,7 @@ class Money:
         """Take text like "4120.00", an int or a Decimal; a float raises TypeError, other text ValueError."""
         if isinstance(amount, bool) or not isinstance(amount, str | int | Decimal):
             raise TypeError(f"Money takes text, an int or a Decimal, never a {type(amount).__name__}")
-        text = amount if isinstance(amount, str) else format(Decimal(amount), "f")
+        text = amount if isinstance(amount, str) else _written(Decimal(amount))
         if not _AMOUNT.fullmatch(text):
             raise ValueError(f"{amount!r} is not an amount; write it like '4120.00'")
         if not isinstance(currency, str) or not _CURRENCY.fullmatch(currency):
@@ -101,6 +101,11 @@ class Money:
 def is_money(value: object) -> bool:
     """Say whether `value` is the JSON form of Money."""
     return isinstance(value, dict) and value.keys() == {"amount", "currency"}
+
+
+def _written(amount: Decimal) -> str:
+    # written out, 1e+999999999 would have a billion digits
+    return format(amount, "f") if is_short(amount) else str(amount)
 
 
 def _exact() -> Context:

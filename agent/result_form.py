@@ -108,10 +108,10 @@ def denial(tool: str, denied_by: str | None, reason: str | None, instruction: st
 
 
 def went_through(items: Sequence[str], done: Sequence[str] | None) -> dict[str, Json]:
-    """Which items went through, None: all; "partial" if it was not all of them."""
+    """Which items went through, None: all; "partial" if it was not all of them, where these are known."""
     through = list(items) if done is None else list(done)
-    if not items and not through:
-        return {}
+    if not items:
+        return {"itemsDone": list[Json](through)} if through else {}
     went = frozenset(through)
     left = [item for item in items if item not in went]
     return {"partial": bool(left), "itemsDone": list[Json](through), "itemsNotDone": list[Json](left)}

@@ -6,7 +6,7 @@ Names of people are cleaned and carry their role; ids of Slack never get in.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.canonical import Json
 from agent.legible import line
@@ -288,12 +288,22 @@ def failed(
     if approved_by:
         content["approvedBy"] = names(approved_by)
     if done:
-        content |= went_through(items, done)
-        content["instruction"] = (
-            "It failed after a part of it had happened: itemsDone went through and must not be repeated, "
-            "itemsNotDone did not happen. Report exactly that."
-        )
+        through = went_through(items, done)
+        content |= through | {"instruction": _failed_after(through)}
     return Result(content, is_error=True)
+
+
+def _failed_after(through: Mapping[str, Json]) -> str:
+    """What to do about a call that failed after something had happened."""
+    if not through.get("itemsNotDone"):
+        part = "all of its items had gone through" if "partial" in through else "itemsDone had gone through"
+        return (
+            f"It failed after {part}: they must not be repeated. Nothing else happened. Report exactly that."
+        )
+    return (
+        "It failed after a part of it had happened: itemsDone went through and must not be repeated, "
+        "itemsNotDone did not happen. Report exactly that."
+    )
 
 
 def unknown(tool: str, *, approved_by: Sequence[Actor] = ()) -> Result:

@@ -16,7 +16,7 @@ from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, expect_results, say, script, step
 from agent.start import cancel_run
 from agent.sweep import sweep
-from agent.tool import Context, Risk, Tool, ToolError
+from agent.tool import Context, Facts, Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
 from store.records import Draft
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
@@ -357,6 +357,24 @@ async def test_a_tool_that_may_not_be_repeated_any_more_is_not(database: Databas
         after = await o.approval(asked.id)
         assert (after.status, o.world.attempts) == (ApprovalStatus.UNKNOWN, [1])
         assert after.outcome["text"] == "It was attempted, and pay has changed since."
+
+
+async def test_a_tool_that_writes_into_its_input_runs_with_what_was_shown(
+    database: Database, tmp_path: Path
+) -> None:
+    def facts(input: Any, ctx: Context) -> Facts:
+        input.bills.append("b3")
+        return Facts(len(input.bills), items=sorted(input.bills))
+
+    async with office(database, tmp_path, DONE) as o:
+        house = with_tool(o.house, "pay", facts=facts)
+        await o.start()
+        await o.another_worker(house=house).work_off()
+        asked = await o.asked()
+        assert asked.shown.input == {"bills": BILLS}
+        await o.approve(asked)
+        await o.another_worker(house=house).work_off()
+        assert ((await o.approval(asked.id)).status, o.world.paid) == (ApprovalStatus.EXECUTED, BILLS)
 
 
 class OfItsOwn(ToolError):

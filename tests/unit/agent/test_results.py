@@ -166,7 +166,20 @@ def test_an_error_is_never_empty(text: str) -> None:
 def test_a_failure_in_part_names_both_halves() -> None:
     content = results.failed("t", "declined", items=["a", "b"], done=["a"]).content
     assert (content["itemsDone"], content["itemsNotDone"]) == (["a"], ["b"])
-    assert "must not be repeated" in str(content["instruction"])
+    assert "itemsNotDone did not happen" in str(content["instruction"])
+
+
+def test_a_failure_after_everything_does_not_speak_of_a_part() -> None:
+    content = results.failed("t", "declined", items=["a", "b"], done=["a", "b"]).content
+    assert (content["partial"], content["itemsNotDone"]) == (False, [])
+    assert "after all of its items had gone through" in str(content["instruction"])
+
+
+def test_a_failure_of_a_call_without_items_says_what_it_did_and_nothing_of_the_rest() -> None:
+    content = results.failed("t", "declined", done=["a"]).content
+    assert content["itemsDone"] == ["a"]
+    assert not {"partial", "itemsNotDone"} & content.keys()
+    assert "itemsNotDone" not in str(content["instruction"])
 
 
 def test_names_are_cleaned_and_bounded() -> None:
