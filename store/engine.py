@@ -27,10 +27,13 @@ from store.errors import (
     without_secrets,
 )
 from store.migrate import HEAD, upgrade, wrong_version
-from store.pool import Connection, Pool
+from store.patience import Connection, Patience
+from store.pool import Pool
 from store.session import ENCODING, SESSION
 
 CHANNEL = "vistobueno_work"
+ON_THE_WAY_SECONDS = 1.0
+"""How much longer than the server may take for a statement its answer is waited for."""
 
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
@@ -83,9 +86,11 @@ def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL")
 class Database:
     """Connections to one database, each in autocommit and under the app's role if there is one."""
 
-    def __init__(self, url: str, pool: Pool) -> None:
+    def __init__(self, url: str, pool: Pool, patience: float) -> None:
+        """`patience` is for how many seconds a statement's answer is waited for."""
         self.url = url
         self.pool = pool
+        self._patience = patience
 
     @classmethod
     def open(
@@ -93,8 +98,10 @@ class Database:
     ) -> "Database":
         """A database that connects when it is first used.
 
-        `statement_timeout` and `wait` (for a connection) are seconds.
+        `statement_timeout` and `wait` (for a connection) are seconds. An answer is waited for a little longer
+        than the server may take.
         """
+        to_connect = max(2, int(wait))
         target = libpq_url(url)
         settings = f"SET statement_timeout = {int(statement_timeout * 1000)}; {SESSION}"
 
@@ -103,21 +110,26 @@ class Database:
                 connection = await psycopg.AsyncConnection.connect(
                     target,
                     autocommit=True,
-                    connect_timeout=max(2, int(wait)),
+                    connect_timeout=to_connect,
                     application_name="vistobueno",
                     row_factory=dict_row,
                     client_encoding=ENCODING,
                 )
                 async with _closed_on_error(connection):
-                    await connection.execute(settings)
-                    # not there yet, or not ours to take: readiness says so
-                    with contextlib.suppress(pg.InvalidParameterValue, pg.InsufficientPrivilege):
-                        await connection.execute(f"SET ROLE {APP_ROLE}")
+                    with Patience(connection, to_connect):
+                        await _set_up(connection, settings)
             except (psycopg.Error, OSError) as error:
                 raise _unavailable(url, error) from error
             return connection
 
-        return cls(url, Pool(connect, size=pool_size, wait=wait))
+        return cls(url, Pool(connect, size=pool_size, wait=wait), statement_timeout + ON_THE_WAY_SECONDS)
+
+    def within(self, seconds: float) -> "Database":
+        """This database with the same connections, for what does not wait for an answer as long.
+
+        A statement that is given up on is Unconfirmed, and the server may still carry it out.
+        """
+        return Database(self.url, self.pool, min(seconds, self._patience))
 
     async def close(self) -> None:
         """Give all connections back to the server."""
@@ -136,7 +148,8 @@ class Database:
         """
         connection = await self.pool.take()
         try:
-            return await _rows(await connection.execute(sql, params))
+            with Patience(connection, self._patience):
+                return await _rows(await connection.execute(sql, params))
         except psycopg.Error as error:
             raise refused(error) from error
         finally:
@@ -148,7 +161,7 @@ class Database:
         Each sees what those before it did. Raises as `query` does; after an error nothing is recorded.
         """
         async with self.pool.lend() as connection:
-            with translated():
+            with translated(), Patience(connection, self._patience):
                 cursors = [connection.cursor() for _ in statements]
                 async with connection.pipeline():
                     for cursor, (sql, params) in zip(cursors, statements, strict=True):
@@ -223,6 +236,13 @@ async def _closed_on_error(connection: Connection) -> AsyncIterator[None]:
         cleanup.push_async_callback(connection.close)
         yield
         cleanup.pop_all()
+
+
+async def _set_up(connection: Connection, settings: str) -> None:
+    await connection.execute(settings)
+    # not there yet, or not ours to take: readiness says so
+    with contextlib.suppress(pg.InvalidParameterValue, pg.InsufficientPrivilege):
+        await connection.execute(f"SET ROLE {APP_ROLE}")
 
 
 async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:

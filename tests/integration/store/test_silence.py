@@ -1,0 +1,116 @@
+"""A network that swallows what is sent and says nothing: each wait ends, and what is dead is thrown away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from store.engine import Database
+from store.errors import DatabaseUnavailable, StatementRefused, Unconfirmed
+from tests import databases
+from tests.standins.wire import Wire, wire_before
+
+pytestmark = pytest.mark.store
+
+TIMEOUT = 0.2  # of a statement, on the server
+PLENTY = 20.0  # far more than any of this takes
+SIZE = 5
+
+
+@asynccontextmanager
+async def wired(
+    database: databases.Database, *, statement_timeout: float = TIMEOUT
+) -> AsyncIterator[tuple[Database, Wire]]:
+    """The store behind a wire, with all its connections made and idle."""
+    async with wire_before(database.url) as (wire, url):
+        db = Database.open(url, pool_size=SIZE, statement_timeout=statement_timeout, wait=5.0)
+        try:
+            await asyncio.gather(*(db.query("SELECT pg_sleep(0.05)") for _ in range(SIZE)))
+            assert len(db.pool.idle) == SIZE
+            yield db, wire
+        finally:
+            await db.close()
+
+
+async def works(db: Database) -> bool:
+    """Whether the database answers `SELECT 1` now."""
+    async with asyncio.timeout(PLENTY):
+        return await db.query("SELECT 1 AS one") == [{"one": 1}]
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_a_statement_into_silence_is_unconfirmed_and_the_next_one_has_a_new_connection(
+    database: databases.Database, together: bool
+) -> None:
+    async with wired(database) as (db, wire):
+        wire.forget()
+        with pytest.raises(Unconfirmed, match=r"^The database did not answer: no answer within 1\.2 s"):
+            async with asyncio.timeout(PLENTY):
+                await (
+                    db.together(("SELECT 1", None), ("SELECT 2", None)) if together else db.query("SELECT 1")
+                )
+        assert db.pool.idle == [], "those beside it are of its age"
+        assert await works(db)
+        assert (wire.made, db.pool.lent) == (SIZE + 1, 0)
+
+
+async def test_statements_on_every_connection_come_back_and_leave_the_pool_whole(
+    database: databases.Database,
+) -> None:
+    async with wired(database) as (db, wire):
+        wire.forget()
+        async with asyncio.timeout(PLENTY):
+            lost = await asyncio.gather(*(db.query("SELECT 1") for _ in range(SIZE)), return_exceptions=True)
+        assert [type(each) for each in lost] == [Unconfirmed] * SIZE
+        found = await asyncio.gather(*(works(db) for _ in range(4 * SIZE)))
+        assert (all(found), db.pool.lent) == (True, 0)
+
+
+@pytest.mark.parametrize("together", [False, True])
+async def test_who_is_cancelled_in_silence_ends_and_leaves_the_pool_whole(
+    database: databases.Database, together: bool
+) -> None:
+    async with wired(database) as (db, wire):
+        wire.forget()
+        work = db.together(("SELECT 1", None), ("SELECT 2", None)) if together else db.query("SELECT 1")
+        asking = [asyncio.ensure_future(work), *(asyncio.create_task(db.query("SELECT 1")) for _ in range(4))]
+        await asyncio.sleep(0.05)
+        for task in asking:
+            task.cancel()
+        async with asyncio.timeout(PLENTY):
+            ended = await asyncio.gather(*asking, return_exceptions=True)
+        assert [type(each) for each in ended] == [asyncio.CancelledError] * SIZE
+        assert all([await works(db) for _ in range(2 * SIZE)])
+        assert db.pool.lent == 0
+
+
+async def test_a_part_of_the_work_may_be_less_patient(database: databases.Database) -> None:
+    async with wired(database, statement_timeout=300) as (db, wire):
+        wire.forget()
+        with pytest.raises(Unconfirmed, match=r"no answer within 0\.1 s"):
+            async with asyncio.timeout(PLENTY):
+                await db.within(0.1).query("SELECT 1")
+        assert await works(db)
+
+
+async def test_the_server_is_heard_before_patience_ends(database: databases.Database) -> None:
+    async with wired(database) as (db, wire):
+        with pytest.raises(StatementRefused):
+            await db.query("SELECT pg_sleep(60)")
+        assert await works(db)
+        assert wire.made == SIZE
+
+
+async def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
+    database: databases.Database,
+) -> None:
+    async with wire_before(database.url) as (wire, url):
+        wire.loses = lambda sent: b"statement_timeout" in sent and wire.forget() is None and False
+        db = Database.open(url, pool_size=1, wait=0.5)
+        with pytest.raises(DatabaseUnavailable, match="cannot be reached: no answer within 2 s"):
+            async with asyncio.timeout(PLENTY):
+                await db.query("SELECT 1")
+        wire.loses = lambda sent: False
+        assert await works(db)
+        await db.close()
