@@ -29,7 +29,7 @@ from store.errors import (
 from store.migrate import HEAD, upgrade, wrong_version
 from store.patience import Connection, Patience
 from store.pool import Pool
-from store.session import ENCODING, SESSION
+from store.session import ENCODING, NETWORK, SESSION
 
 CHANNEL = "vistobueno_work"
 ON_THE_WAY_SECONDS = 1.0
@@ -63,6 +63,12 @@ def sqlalchemy_url(url: str, *, named_by: str = "DATABASE_URL") -> URL:
 def libpq_url(url: str) -> str:
     """`url` as libpq and psycopg take it."""
     return sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def network_options(url: str) -> dict[str, Any]:
+    """What libpq is told about connections over a network, unless `url` says it itself."""
+    said = sqlalchemy_url(url).query
+    return {name: value for name, value in NETWORK.items() if name not in said}
 
 
 def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL") -> DatabaseUnavailable:
@@ -102,7 +108,7 @@ class Database:
         than the server may take.
         """
         to_connect = max(2, int(wait))
-        target = libpq_url(url)
+        target, network = libpq_url(url), network_options(url)
         settings = f"SET statement_timeout = {int(statement_timeout * 1000)}; {SESSION}"
 
         async def connect() -> Connection:
@@ -114,6 +120,7 @@ class Database:
                     application_name="vistobueno",
                     row_factory=dict_row,
                     client_encoding=ENCODING,
+                    **network,
                 )
                 async with _closed_on_error(connection):
                     with Patience(connection, to_connect):
@@ -255,15 +262,14 @@ class Listener:
 
     def __init__(self, url: str) -> None:
         self._url = libpq_url(url)
+        self._network = network_options(url)
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def wait(self, seconds: float) -> bool:
         """Wait at most so many seconds; True if something may have happened (also after a reconnect)."""
         try:
             if self._connection is None:
-                self._connection = await psycopg.AsyncConnection.connect(
-                    self._url, autocommit=True, connect_timeout=5, application_name="vistobueno listener"
-                )
+                self._connection = await self._connect()
                 await self._connection.execute(f"LISTEN {CHANNEL}")
                 return True
             heard = False
@@ -281,6 +287,15 @@ class Listener:
             await self._connection.close()
             self._connection = None
 
+    async def _connect(self) -> Connection:
+        return await psycopg.AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=5,
+            application_name="vistobueno listener",
+            **self._network,
+        )
+
 
 async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     """Bring the database of `owner_url` to this version's tables; safe to run in many processes at once.
@@ -289,7 +304,8 @@ async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     (it is of a newer version) or StatementRefused.
     """
     try:
-        await asyncio.to_thread(upgrade, sqlalchemy_url(owner_url, named_by=named_by))
+        url = sqlalchemy_url(owner_url, named_by=named_by)
+        await asyncio.to_thread(upgrade, url, network_options(owner_url))
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) is None:
             raise _unavailable(owner_url, error, named_by) from error

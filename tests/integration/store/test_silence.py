@@ -1,13 +1,18 @@
 """A network that swallows what is sent and says nothing: each wait ends, and what is dead is thrown away."""
 
 import asyncio
+import os
+import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from store.engine import Database
+from store.engine import Database, migrate
 from store.errors import DatabaseUnavailable, StatementRefused, Unconfirmed
+from store.session import NETWORK
 from tests import databases
 from tests.standins.wire import Wire, wire_before
 
@@ -114,3 +119,41 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
         wire.loses = lambda sent: False
         assert await works(db)
         await db.close()
+
+
+# --- what the system is told ---
+
+OPTIONS = ("SO_KEEPALIVE", "TCP_KEEPIDLE", "TCP_KEEPINTVL", "TCP_KEEPCNT", "TCP_USER_TIMEOUT")
+
+
+async def options(url: str) -> list[int]:
+    """The options of a connection's socket."""
+    db = Database.open(url)
+    async with db.connection() as connection:
+        with socket.socket(fileno=os.dup(connection.pgconn.socket)) as same:
+            level = {"SO_KEEPALIVE": socket.SOL_SOCKET}
+            found = [
+                same.getsockopt(level.get(name, socket.IPPROTO_TCP), getattr(socket, name))
+                for name in OPTIONS
+            ]
+    await db.close()
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other platform: names these options otherwise")
+async def test_the_system_looks_after_connections_over_a_network_unless_the_url_says_otherwise(
+    database: databases.Database,
+) -> None:
+    async with wire_before(database.url) as (_, url):
+        assert await options(url) == [1, 30, 5, 3, 10_000]
+        own = f"{url}{'&' if '?' in url else '?'}keepalives_idle=77&tcp_user_timeout=0"
+        assert await options(own) == [1, 77, 5, 3, 0]
+
+
+async def test_migrating_tells_the_system_the_same(
+    database: databases.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr("store.engine.upgrade", lambda *said: told.append(said))
+    await migrate(f"{database.owner_url}{'&' if '?' in database.owner_url else '?'}keepalives_count=9")
+    assert told[0][1] == {name: value for name, value in NETWORK.items() if name != "keepalives_count"}
