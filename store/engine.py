@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import sqlalchemy as sa
@@ -34,6 +34,7 @@ from store.session import ENCODING, NETWORK, SESSION
 CHANNEL = "vistobueno_work"
 ON_THE_WAY_SECONDS = 1.0
 """How much longer than the server may take for a statement its answer is waited for."""
+SIGN_OF_LIFE_SECONDS = 2.0
 
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
@@ -266,15 +267,20 @@ class Listener:
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def wait(self, seconds: float) -> bool:
-        """Wait at most so many seconds; True if something may have happened (also after a reconnect)."""
+        """Wait at most so many seconds; True if something may have happened (also after a reconnect).
+
+        When nothing is heard the server is asked for a sign of life, which may take two seconds more.
+        """
         try:
             if self._connection is None:
                 self._connection = await self._connect()
-                await self._connection.execute(f"LISTEN {CHANNEL}")
+                await self._ask(self._connection, f"LISTEN {CHANNEL}")
                 return True
             heard = False
             async for _ in self._connection.notifies(timeout=seconds, stop_after=1):
                 heard = True
+            if not heard:
+                await self._ask(self._connection, "SELECT")
             return heard
         except psycopg.Error:
             await self.close()
@@ -295,6 +301,11 @@ class Listener:
             application_name="vistobueno listener",
             **self._network,
         )
+
+    @staticmethod
+    async def _ask(connection: Connection, statement: LiteralString) -> None:
+        with Patience(connection, SIGN_OF_LIFE_SECONDS):
+            await connection.execute(statement)
 
 
 async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
-from store.engine import Database, migrate
+from store.engine import CHANNEL, Database, migrate
 from store.errors import DatabaseUnavailable, StatementRefused, Unconfirmed
 from store.session import NETWORK
 from tests import databases
@@ -119,6 +120,35 @@ async def test_a_server_that_takes_connections_and_says_nothing_is_unavailable(
         wire.loses = lambda sent: False
         assert await works(db)
         await db.close()
+
+
+async def notify(database: databases.Database) -> None:
+    async with await psycopg.AsyncConnection.connect(database.owner_url, autocommit=True) as connection:
+        await connection.execute(f"NOTIFY {CHANNEL}")
+
+
+async def test_a_listener_in_silence_connects_again_and_hears(database: databases.Database) -> None:
+    async with wired(database) as (db, wire), db.listener() as listener, asyncio.timeout(2 * PLENTY):
+        await listener.wait(PLENTY)
+        before = wire.made
+        wire.forget()
+        await notify(database)
+        while not await listener.wait(0.1):
+            pass
+        assert wire.made == before + 1
+        await notify(database)
+        assert await listener.wait(PLENTY)
+
+
+async def test_a_listener_whose_connection_answers_keeps_it(database: databases.Database) -> None:
+    async with wired(database) as (db, wire), db.listener() as listener:
+        await listener.wait(PLENTY)
+        before = wire.made
+        for _ in range(5):
+            assert not await listener.wait(0.01)
+        assert wire.made == before
+        await notify(database)
+        assert await listener.wait(PLENTY)
 
 
 # --- what the system is told ---
