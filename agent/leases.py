@@ -16,6 +16,7 @@ from store.errors import StoreError
 log = structlog.get_logger(__name__)
 
 LEASE_SECONDS = 15.0
+SHORTEST_WAIT = 1.0  # for the answer to a renewal, however short the lease
 # on Linux the one that goes on while the machine sleeps
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -61,24 +62,29 @@ class Leases:
 
     async def keep(self) -> None:
         """Renew what is held, until cancelled. A lost lease is found by the next guarded statement."""
+        pause = self.seconds / 3
         while True:
-            await asyncio.sleep(self.seconds / 3)
-            await self.renew()
+            await asyncio.sleep(pause)
+            pause = self.seconds / (3 if await self.renew() else 15)
 
-    async def renew(self) -> None:
-        """Renew once; a database that does not answer costs leases, never the worker."""
+    async def renew(self) -> bool:
+        """Renew once; a database that does not answer costs leases, never the worker. False: it did not.
+
+        Its answer is waited for so short that there is time for another try, on another connection.
+        """
         held = tuple(self._held)
         if not held:
-            return
-        since = clock()
+            return True
+        since, patience = clock(), max(SHORTEST_WAIT, self.seconds / 3)
         try:
-            kept = await runs.renew(self.db, held, self.seconds)
+            kept = await runs.renew(self.db.within(patience), held, self.seconds)
         except StoreError as error:
             log.warning("leases not renewed", error=str(error))
-            return
+            return False
         for token in self._held & kept:
             self.extended(token, since)
         for token in self._held & (set(held) - kept):
             log.warning("a lease is no longer held", token=token[:6])
             self._held.discard(token)
             self._until.pop(token, None)
+        return True

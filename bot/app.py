@@ -124,7 +124,7 @@ def make_inlets(bot: Bot, incoming: RequestSettings, api_url: str) -> tuple[Fast
     requests, socket_mode = Requests(bot, bolt), None
     if incoming.app_token is not None:
         socket_mode = SocketMode(bot.slack.patient, incoming.app_token, requests)
-    health = Health(bot.house.db, bot.slack, bot.house.user_code, socket_mode)
+    health = Health(bot.house.db, bot.slack, bot.house.user_code, bot.tasks, socket_mode)
     return create_http(requests, health, incoming.signing_secret), socket_mode
 
 

@@ -1,6 +1,5 @@
 """What every listener is given: the house, for clicks and for background work, Slack, and words."""
 
-import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -43,11 +42,9 @@ class Bot:
     async def durably(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work` if it is there in time for the answer to Slack.
 
-        Raises Unconfirmed when it is not; `work` then goes on, because cutting a statement that is on its way
-        would not undo it.
+        Raises Unconfirmed when it is not; `work` then goes on.
         """
-        task = self.tasks.start(work, name="durable")
-        done, _ = await asyncio.wait({task}, timeout=ACK_SECONDS)
-        if not done:
-            raise Unconfirmed("The database did not answer in time for Slack.")
-        return task.result()
+        try:
+            return await self.tasks.in_time(work, "durable", ACK_SECONDS)
+        except TimeoutError as error:
+            raise Unconfirmed("The database did not answer in time for Slack.") from error

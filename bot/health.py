@@ -10,11 +10,14 @@ from slack_sdk.errors import SlackApiError
 from agent.usercode import UserCode
 from bot.slack import UNREACHABLE, Slack, error_code
 from bot.socket_mode import SocketMode
+from bot.tasks import Tasks
 from store.ddl import APP_ROLE
 from store.engine import Database
 from store.errors import DatabaseUnavailable, NotMigrated, StoreError, UnfitServer
 
 TOKEN_SECONDS = 30.0  # how long a good answer of auth.test counts
+ANSWER_SECONDS = 2.0  # of the database to one statement
+DATABASE_SECONDS = 2.5  # until all is known of it: who asks does not wait for long
 
 
 @dataclass(frozen=True)
@@ -38,9 +41,15 @@ class Health:
     """Asks the parts of a process how they are."""
 
     def __init__(
-        self, db: Database, slack: Slack, user_code: UserCode, socket_mode: SocketMode | None = None
+        self,
+        db: Database,
+        slack: Slack,
+        user_code: UserCode,
+        tasks: Tasks,
+        socket_mode: SocketMode | None = None,
     ) -> None:
-        self._db = db
+        self._db = db.within(ANSWER_SECONDS)
+        self._tasks = tasks
         self._slack = slack
         self._user_code = user_code
         self._socket_mode = socket_mode
@@ -56,14 +65,21 @@ class Health:
 
     async def _database(self) -> tuple[Check, Check]:
         try:
+            return await self._tasks.in_time(self._ask_database(), "readiness", DATABASE_SECONDS)
+        except TimeoutError:
+            why = f"The database did not answer within {DATABASE_SECONDS:g} s."
+            return Check(False, why), Check(False, "the database did not answer")
+
+    async def _ask_database(self) -> tuple[Check, Check]:
+        try:
             await self._db.check()
+            return await self._role(), GOOD
         except (NotMigrated, UnfitServer) as error:
             return GOOD, Check(False, str(error))
         except DatabaseUnavailable as error:
             return Check(False, str(error)), Check(False, "the database cannot be asked")
         except StoreError as error:
             return Check(False, str(error)), Check(False, "the database did not answer")
-        return await self._role(), GOOD
 
     async def _role(self) -> Check:
         """The record is safe either way, but from the owner only by its trigger."""

@@ -16,6 +16,7 @@ from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
 
+ANSWER_SECONDS = 2.0  # of the database: then the person is told all the same
 REMEMBERED = 10_000  # clicks in this process: most copies come to the process that had the first
 
 
@@ -42,7 +43,7 @@ class PrivateAnswers:
 
     def __init__(self, slack: Slack, db: Database) -> None:
         self._slack = slack
-        self._db = db
+        self._db = db.within(ANSWER_SECONDS)
         self._told: OrderedDict[tuple[str, ...], None] = OrderedDict()
 
     async def tell(self, place: Place, message: Message) -> None:

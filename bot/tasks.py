@@ -33,6 +33,18 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
+    async def in_time(self, work: Coroutine[Any, Any, T], name: str, seconds: float) -> T:
+        """The result of `work` if it is there within so many seconds.
+
+        Raises TimeoutError when it is not; `work` then goes on: cutting a statement that is on its way would
+        not undo it, and may take seconds itself.
+        """
+        task = self.start(work, name)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            raise TimeoutError
+        return task.result()
+
     def queue(self, work: Callable[[], Coroutine[Any, Any, T]], name: str) -> asyncio.Task[T]:
         """Run `work()` once fewer than 16 of those queued run: a flood must not take all connections."""
 

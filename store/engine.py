@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import sqlalchemy as sa
@@ -27,10 +27,14 @@ from store.errors import (
     without_secrets,
 )
 from store.migrate import HEAD, upgrade, wrong_version
-from store.pool import Connection, Pool
-from store.session import ENCODING, SESSION
+from store.patience import Connection, Patience
+from store.pool import Pool
+from store.session import ENCODING, NETWORK, SESSION
 
 CHANNEL = "vistobueno_work"
+ON_THE_WAY_SECONDS = 1.0
+"""How much longer than the server may take for a statement its answer is waited for."""
+SIGN_OF_LIFE_SECONDS = 2.0
 
 Row = dict[str, Any]
 Params = Mapping[str, Any] | Sequence[Any] | None
@@ -62,6 +66,12 @@ def libpq_url(url: str) -> str:
     return sqlalchemy_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
 
 
+def network_options(url: str) -> dict[str, Any]:
+    """What libpq is told about connections over a network, unless `url` says it itself."""
+    said = sqlalchemy_url(url).query
+    return {name: value for name, value in NETWORK.items() if name not in said}
+
+
 def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL") -> DatabaseUnavailable:
     shown = sqlalchemy_url(url)
     where = f"PostgreSQL at {shown.host or shown.query.get('host') or 'localhost'}"
@@ -83,9 +93,11 @@ def _unavailable(url: str, error: BaseException, named_by: str = "DATABASE_URL")
 class Database:
     """Connections to one database, each in autocommit and under the app's role if there is one."""
 
-    def __init__(self, url: str, pool: Pool) -> None:
+    def __init__(self, url: str, pool: Pool, patience: float) -> None:
+        """`patience` is for how many seconds a statement's answer is waited for."""
         self.url = url
         self.pool = pool
+        self._patience = patience
 
     @classmethod
     def open(
@@ -93,9 +105,11 @@ class Database:
     ) -> "Database":
         """A database that connects when it is first used.
 
-        `statement_timeout` and `wait` (for a connection) are seconds.
+        `statement_timeout` and `wait` (for a connection) are seconds. An answer is waited for a little longer
+        than the server may take.
         """
-        target = libpq_url(url)
+        to_connect = max(2, int(wait))
+        target, network = libpq_url(url), network_options(url)
         settings = f"SET statement_timeout = {int(statement_timeout * 1000)}; {SESSION}"
 
         async def connect() -> Connection:
@@ -103,21 +117,27 @@ class Database:
                 connection = await psycopg.AsyncConnection.connect(
                     target,
                     autocommit=True,
-                    connect_timeout=max(2, int(wait)),
+                    connect_timeout=to_connect,
                     application_name="vistobueno",
                     row_factory=dict_row,
                     client_encoding=ENCODING,
+                    **network,
                 )
                 async with _closed_on_error(connection):
-                    await connection.execute(settings)
-                    # not there yet, or not ours to take: readiness says so
-                    with contextlib.suppress(pg.InvalidParameterValue, pg.InsufficientPrivilege):
-                        await connection.execute(f"SET ROLE {APP_ROLE}")
+                    with Patience(connection, to_connect):
+                        await _set_up(connection, settings)
             except (psycopg.Error, OSError) as error:
                 raise _unavailable(url, error) from error
             return connection
 
-        return cls(url, Pool(connect, size=pool_size, wait=wait))
+        return cls(url, Pool(connect, size=pool_size, wait=wait), statement_timeout + ON_THE_WAY_SECONDS)
+
+    def within(self, seconds: float) -> "Database":
+        """This database with the same connections, for what does not wait for an answer as long.
+
+        A statement that is given up on is Unconfirmed, and the server may still carry it out.
+        """
+        return Database(self.url, self.pool, min(seconds, self._patience))
 
     async def close(self) -> None:
         """Give all connections back to the server."""
@@ -136,7 +156,8 @@ class Database:
         """
         connection = await self.pool.take()
         try:
-            return await _rows(await connection.execute(sql, params))
+            with Patience(connection, self._patience):
+                return await _rows(await connection.execute(sql, params))
         except psycopg.Error as error:
             raise refused(error) from error
         finally:
@@ -148,7 +169,7 @@ class Database:
         Each sees what those before it did. Raises as `query` does; after an error nothing is recorded.
         """
         async with self.pool.lend() as connection:
-            with translated():
+            with translated(), Patience(connection, self._patience):
                 cursors = [connection.cursor() for _ in statements]
                 async with connection.pipeline():
                     for cursor, (sql, params) in zip(cursors, statements, strict=True):
@@ -225,6 +246,13 @@ async def _closed_on_error(connection: Connection) -> AsyncIterator[None]:
         cleanup.pop_all()
 
 
+async def _set_up(connection: Connection, settings: str) -> None:
+    await connection.execute(settings)
+    # not there yet, or not ours to take: readiness says so
+    with contextlib.suppress(pg.InvalidParameterValue, pg.InsufficientPrivilege):
+        await connection.execute(f"SET ROLE {APP_ROLE}")
+
+
 async def _rows(cursor: psycopg.AsyncCursor[Row]) -> list[Row]:
     # rownumber is None for a statement without a result; `description` would build every column's
     return [] if cursor.rownumber is None else await cursor.fetchall()
@@ -235,20 +263,24 @@ class Listener:
 
     def __init__(self, url: str) -> None:
         self._url = libpq_url(url)
+        self._network = network_options(url)
         self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def wait(self, seconds: float) -> bool:
-        """Wait at most so many seconds; True if something may have happened (also after a reconnect)."""
+        """Wait at most so many seconds; True if something may have happened (also after a reconnect).
+
+        When nothing is heard the server is asked for a sign of life, which may take two seconds more.
+        """
         try:
             if self._connection is None:
-                self._connection = await psycopg.AsyncConnection.connect(
-                    self._url, autocommit=True, connect_timeout=5, application_name="vistobueno listener"
-                )
-                await self._connection.execute(f"LISTEN {CHANNEL}")
+                self._connection = await self._connect()
+                await self._ask(self._connection, f"LISTEN {CHANNEL}")
                 return True
             heard = False
             async for _ in self._connection.notifies(timeout=seconds, stop_after=1):
                 heard = True
+            if not heard:
+                await self._ask(self._connection, "SELECT")
             return heard
         except psycopg.Error:
             await self.close()
@@ -261,6 +293,20 @@ class Listener:
             await self._connection.close()
             self._connection = None
 
+    async def _connect(self) -> Connection:
+        return await psycopg.AsyncConnection.connect(
+            self._url,
+            autocommit=True,
+            connect_timeout=5,
+            application_name="vistobueno listener",
+            **self._network,
+        )
+
+    @staticmethod
+    async def _ask(connection: Connection, statement: LiteralString) -> None:
+        with Patience(connection, SIGN_OF_LIFE_SECONDS):
+            await connection.execute(statement)
+
 
 async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     """Bring the database of `owner_url` to this version's tables; safe to run in many processes at once.
@@ -269,7 +315,8 @@ async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     (it is of a newer version) or StatementRefused.
     """
     try:
-        await asyncio.to_thread(upgrade, sqlalchemy_url(owner_url, named_by=named_by))
+        url = sqlalchemy_url(owner_url, named_by=named_by)
+        await asyncio.to_thread(upgrade, url, network_options(owner_url))
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) is None:
             raise _unavailable(owner_url, error, named_by) from error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL
@@ -50,9 +51,12 @@ def wrong_version(found: str | None) -> NotMigrated:
     )
 
 
-def upgrade(url: URL) -> None:
-    """Migrate to the newest version; raises NotMigrated for a database that is past it, or too old."""
-    how = {"connect_timeout": 10, "client_encoding": ENCODING}
+def upgrade(url: URL, network: Mapping[str, Any]) -> None:
+    """Migrate to the newest version; raises NotMigrated for a database that is past it, or too old.
+
+    `network` is for libpq, about connections over one.
+    """
+    how = {"connect_timeout": 10, "client_encoding": ENCODING, **network}
     engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args=how)
     with _ALEMBIC, engine.connect() as connection, engine.connect() as holder:
         major = connection.execute(sa.text("SELECT current_setting('server_version_num')::int / 10000"))

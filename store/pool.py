@@ -4,17 +4,18 @@ import asyncio
 import select
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
 
 import psycopg
 
 from store.errors import DatabaseUnavailable
-
-Connection: TypeAlias = "psycopg.AsyncConnection[Any]"
+from store.patience import Connection
 
 
 class Pool:
     """At most `size` connections; the one given back last is lent first, because its server is awake.
+
+    One that comes back broken takes the idle ones with it. What befell it may have befallen them, and where a
+    network swallows what is sent, each would have to be tried for seconds to find out.
 
     Our own, because this is all that is needed of one, and a short statement costs less than what the pools
     of SQLAlchemy and psycopg put around it (docs/decisions/0015).
@@ -44,8 +45,7 @@ class Pool:
     async def close(self) -> None:
         """Close what is idle now, and what is lent when it comes back."""
         self._closed = True
-        while self.idle:
-            await self.idle.pop().close()
+        await self._close_idle()
 
     async def take(self) -> Connection:
         """What `lend` begins with, for who cannot afford a block; raises the same."""
@@ -62,10 +62,17 @@ class Pool:
         try:
             if self._closed:
                 await connection.close()
+            elif connection.closed:
+                await connection.close()  # what is broken still has its file
+                await self._close_idle()
             else:
                 self.idle.append(connection)
         finally:
             self._leave()
+
+    async def _close_idle(self) -> None:
+        while self.idle:
+            await self.idle.pop().close()
 
     async def _enter(self) -> None:
         if not self._room.locked():  # then it does not wait

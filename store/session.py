@@ -13,3 +13,13 @@ PLACE = "SET search_path = public"
 SESSION = f"""{PLACE}; SET datestyle = 'ISO'; SET timezone = 'UTC';
 SET default_transaction_isolation = 'read committed';
 SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off"""
+
+# A firewall that restarts, or forgets who was silent for long, swallows what comes next and says nothing.
+# Seconds, and milliseconds for the last, which only Linux heeds; libpq leaves a socket in a folder alone.
+NETWORK = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}

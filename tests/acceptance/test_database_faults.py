@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -16,21 +19,22 @@ import pytest
 
 from agent.scripted import say, step
 from agent.tools.shop.provider import Fault
-from bot.app import build
+from bot.app import BACKGROUND_POOL, CLICK_POOL, build
 from store import embedded
+from store.engine import Database as Store
 from store.engine import migrate
 from store.errors import NotMigrated
 from store.migrate import HEAD
 from store.transitions import ApprovalStatus
 from tests.acceptance.children import assert_whole
-from tests.acceptance.scripts import NOTHING, ask_for_refunds
-from tests.acceptance.stage import DEADLINE_SECONDS, Stage, staged
+from tests.acceptance.scripts import NOTHING, ONLY_ASK, ask_for_refunds
+from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, staged
 from tests.acceptance.test_http import get
 from tests.acceptance.test_sigkill import WHOLE, no_buttons
 from tests.databases import Database, one
 from tests.integration.store.rows import execute, shift_clock
 from tests.standins.server import DEBIAN, OwnServer, own_server
-from tests.standins.wire import Wire, wire_to
+from tests.standins.wire import Wire, wire_before, wire_to
 
 LEASE = 2.0
 
@@ -206,6 +210,81 @@ async def test_connections_that_are_cut_again_and_again_stop_nothing(
             cutting.cancel()
         await no_buttons(stage)
         await assert_whole(stage, WHOLE)
+
+
+# --- forgotten ---
+
+
+@asynccontextmanager
+async def forgetful_stage(
+    database: Database, monkeypatch: pytest.MonkeyPatch, *scripts: Any, seconds: float, work: bool = True
+) -> AsyncIterator[tuple[Stage, Wire]]:
+    """A stage behind a wire that can forget connections; the test itself looks past it.
+
+    `seconds` is what the server may take for a statement that is not of a click.
+    """
+    limited = SimpleNamespace(open=partial(Store.open, statement_timeout=seconds))
+    monkeypatch.setattr("bot.app.Database", limited)
+    async with AsyncExitStack() as stack:
+        wire, url = await stack.enter_async_context(wire_before(database.url))
+        behind = replace(database, url=url)
+        stage = await stack.enter_async_context(staged(behind, monkeypatch, *scripts, work=work))
+        stage.db = Store.open(database.url)
+        stack.push_async_callback(stage.db.close)
+        yield stage, wire
+
+
+async def all_connected(db: Store, size: int) -> None:
+    """Have all connections of a pool made."""
+    await asyncio.gather(*(db.query("SELECT pg_sleep(0.05)") for _ in range(size)))
+
+
+async def test_a_firewall_that_forgets_all_connections_stops_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with forgetful_stage(database, monkeypatch, ask_for_refunds(), seconds=3.0) as (stage, wire):
+        asked = await stage.ask()
+        card = (await stage.card("38 payments")).snapshot()
+        await all_connected(stage.processes[0].app.bot.clicks.db, CLICK_POOL)
+        wire.forget()
+        assert "not confirmed" in await last_told(stage, stage.marta.click(card, "Approve"))
+        assert (await stage.approval()).status is ApprovalStatus.PENDING
+
+        async def approved() -> bool:
+            return "You approved" in await last_told(stage, stage.marta.click(card, "Approve"))
+
+        await eventually(approved)
+        await stage.said(asked, "That is all.")
+        await no_buttons(stage)
+        await assert_whole(stage, WHOLE)
+
+
+async def test_while_nothing_gets_through_readiness_and_the_numbers_are_answered_all_the_same(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with forgetful_stage(database, monkeypatch, NOTHING, seconds=300, work=False) as (stage, wire):
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            assert (await get(stage, "/readyz"))[0] == 200
+            wire.forget()
+            status, body = await get(stage, "/readyz")
+            database_check = json.loads(body)["checks"]["database"]
+            assert (status, "did not answer" in database_check["error"]) == (503, True)
+            assert (await get(stage, "/readyz"))[0] == 200
+            wire.forget()
+            status, text = await get(stage, "/metrics")
+            assert (status, "vistobueno_cards_behind" in text) == (200, False)
+            assert "vistobueno_cards_behind" in (await get(stage, "/metrics"))[1]
+
+
+async def test_a_private_answer_does_not_wait_for_a_database_that_says_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with forgetful_stage(database, monkeypatch, ONLY_ASK, seconds=300) as (stage, wire):
+        await stage.ask()
+        card = (await stage.card("38 payments")).snapshot()
+        await all_connected(stage.processes[0].app.bot.house.db, BACKGROUND_POOL)
+        wire.forget()
+        assert "not confirmed" in await last_told(stage, stage.marta.click(card, "Approve"))
 
 
 # --- slow, and busy ---

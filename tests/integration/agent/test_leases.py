@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from agent.tool import Context
 from store import calls
 from store.transitions import ApprovalStatus
 from tests.databases import Database
-from tests.integration.agent.office import Office, approved, office, with_tool
+from tests.integration.agent.office import Office, approved, office, until, with_tool
+from tests.standins.wire import wire_before
 
 BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
@@ -116,6 +118,29 @@ async def test_the_work_of_a_dead_worker_is_taken_over_by_one_of_any_name_once_i
         await o.sweep()
         await after.work_off()
         assert (o.world.attempts, (await o.approval(asked.id)).status) == ([1], ApprovalStatus.EXECUTED)
+
+
+async def test_a_lease_is_renewed_in_time_though_the_network_swallows_a_renewal(
+    database: Database, tmp_path: Path
+) -> None:
+    async with (
+        wire_before(database.url) as (wire, url),
+        office(replace(database, url=url), tmp_path, ASKED) as o,
+    ):
+        asked = await approved(o)
+        assert await calls.claim(o.house.db, token="t", worker="w1", lease=9)
+        leases = Leases(o.house.db, "w1", 9.0)
+        wire.forget()
+        with leases.holding("t"):
+            keeping = asyncio.create_task(leases.keep())
+
+            async def renewed() -> bool:
+                return leases.is_sure("t")
+
+            await until(renewed, "a renewal")
+            keeping.cancel()
+        await o.sweep()
+        assert (await o.approval(asked.id)).status is ApprovalStatus.EXECUTING
 
 
 async def test_a_lease_is_sure_only_from_when_the_statement_was_sent() -> None:
