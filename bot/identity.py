@@ -63,13 +63,14 @@ class Directory:
     async def person(self, team_id: str, user_id: str) -> Person | Nobody:
         """The person with the roles they have now, or Nobody.
 
-        A row younger than 5 min counts as it is; an older one is refreshed within 1 s, or Nobody is
-        "unreachable": the answer of Slack is then stored when it comes, so pressing again can work.
+        A row younger than 5 min counts as it is, one that only an event told of if it bars them; any other is
+        refreshed within 1 s, or Nobody is "unreachable": the answer of Slack is then stored when it comes, so
+        pressing again can work.
         """
         if team_id != self._team_id:
             return Nobody(team_id, user_id, "stranger")
         user = await directory.read_user(self._db, team_id, user_id)
-        if user is None or user.age > FRESH_SECONDS:
+        if user is None or not _counts(user):
             try:
                 user = await self._refreshed(user_id)
             except (TimeoutError, SlackApiError, aiohttp.ClientError) as error:
@@ -77,6 +78,8 @@ class Directory:
                 return Nobody(team_id, user_id, "unreachable")
         if user is None:
             return Nobody(team_id, user_id, "unknown")
+        if not _counts(user):  # an event came while Slack was asked
+            return Nobody(team_id, user_id, "unreachable", user.name)
         return self._judged(user)
 
     def _judged(self, user: DirectoryUser) -> Person | Nobody:
@@ -121,9 +124,9 @@ def read_user(user: Body, home_team: str) -> DirectoryUser:
     Raises UnknownPayload for what is no user.
     """
     user_id = need(user, "id")
+    team_id = team_of(user, home_team)
     places = (("profile", "display_name"), ("real_name",), ("profile", "real_name"), ("name",))
     names = (maybe(user, *place) for place in places)
-    team_id = maybe(user, "team_id") or maybe(user, "profile", "team") or home_team
     return DirectoryUser(
         team_id=home_team,
         user_id=user_id,
@@ -134,6 +137,11 @@ def read_user(user: Body, home_team: str) -> DirectoryUser:
         stranger=bool(user.get("is_stranger")) or team_id != home_team,
         age=0.0,
     )
+
+
+def team_of(user: Body, home_team: str) -> str:
+    """The workspace of a `user` of Slack: a row of the directory is about one of home."""
+    return maybe(user, "team_id") or maybe(user, "profile", "team") or home_team
 
 
 def clean_name(name: str) -> str:
@@ -151,6 +159,11 @@ def why_nobody(user: DirectoryUser) -> Why | None:
     if user.is_bot:
         return "bot"
     return "guest" if user.restricted else None
+
+
+def _counts(user: DirectoryUser) -> bool:
+    bars = why_nobody(user) is not None  # an event that comes late, or again, may bar somebody, never let in
+    return user.age <= FRESH_SECONDS and (bars or not user.unconfirmed)
 
 
 def _reason(error: BaseException) -> str:

@@ -15,7 +15,7 @@ from bot.blocks.line import LineContext, line
 from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.people import deciding_roles
 from bot.following import Busy, Following, Said
-from bot.identity import ask_for
+from bot.identity import ask_for, why_nobody
 from bot.posting import Fault
 from bot.slack import UNREACHABLE, Slack
 from bot.texts import Texts
@@ -101,22 +101,28 @@ class Lines:
             if 0 < len(people) <= MOST_NAMED:
                 team = approval.conversation.team_id
                 names = await self._names_of(team, people)
-                if len(names) == len(people):
+                if names:
                     found[approval.id] = names
         return found
 
     async def _names_of(self, team_id: str, people: Sequence[str]) -> list[str]:
-        """What Slack last called these people, or calls them now; whom it does not name is left out."""
+        """What Slack last called those of these people who may decide, or calls them now.
+
+        Empty if it does not name them all.
+        """
         db = self._house.db
         known = {user: await directory.read_user(db, team_id, user) for user in people}
         unknown = [user for user, row in known.items() if row is None]
-        # at once: the line is not ours for long
-        asked = await asyncio.gather(*(self._ask_for(team_id, user) for user in unknown))
-        for user, found in zip(unknown, asked, strict=True):
-            known[user] = found
-            if found is not None:
-                await directory.add_user(db, found)
-        return [row.name for row in known.values() if row is not None]
+        if unknown:
+            asked_at = await db.now()
+            # at once: the line is not ours for long
+            asked = await asyncio.gather(*(self._ask_for(team_id, user) for user in unknown))
+            for user in filter(None, asked):
+                await directory.save_user(db, user, asked_at=asked_at)
+            known |= dict(zip(unknown, asked, strict=True))
+        rows = [row for row in known.values() if row is not None]
+        everybody = len(rows) == len(people)
+        return [row.name for row in rows if why_nobody(row) is None] if everybody else []
 
     async def _ask_for(self, team_id: str, user_id: str) -> DirectoryUser | None:
         try:

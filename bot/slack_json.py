@@ -1,12 +1,16 @@
 """Reading Slack's JSON: what stands where, what a form holds, and the error for what is not known."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from agent.legible import is_storable
 from bot.fields import FormValue, FormValues
 
 Body: TypeAlias = Mapping[str, Any]
+
+_SECONDS = re.compile(r"[0-9]{1,11}(\.[0-9]{1,20})?")
 
 
 class UnknownPayload(Exception):
@@ -84,6 +88,12 @@ def text(body: Body, *path: str | int) -> str:
     """The text at a path as it is, which a person wrote; "" for anything else."""
     value = at(body, *path)
     return value if isinstance(value, str) else ""
+
+
+def moment(body: Body, *path: str | int) -> datetime | None:
+    """The time at a path, which Slack writes in seconds; None for anything else."""
+    found = text(body, *path)
+    return datetime.fromtimestamp(float(found), UTC) if _SECONDS.fullmatch(found) else None
 
 
 def need(body: Body, *path: str | int) -> str:

@@ -336,7 +336,10 @@ class Veto:
 
 @dataclass(frozen=True)
 class DirectoryUser:
-    """A Slack user as the directory table knows them; `age` is seconds since the last refresh."""
+    """A Slack user as the directory table knows them.
+
+    `age` is seconds since Slack was asked, or told by itself; that is `unconfirmed` until it is asked.
+    """
 
     team_id: str
     user_id: str
@@ -346,6 +349,7 @@ class DirectoryUser:
     restricted: bool
     stranger: bool
     age: float
+    unconfirmed: bool = False
 
 
 @dataclass(frozen=True)

@@ -403,7 +403,9 @@ directory_users = sa.Table(
     _flag("deleted"),
     _flag("restricted"),
     _flag("stranger"),
-    _now("refreshed_at"),
+    _flag("unconfirmed"),  # an event said so, and Slack was not asked since
+    _time("event_at"),  # of the newest event, by Slack's clock
+    _now("refreshed_at"),  # when Slack was asked, or an event came, by the clock of the house
 )
 
 directory_groups = sa.Table(

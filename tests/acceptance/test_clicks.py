@@ -1,12 +1,16 @@
 """A click on a card: who decides, once, whatever is pressed, and what everybody is told."""
 
+import json
+from typing import Any
+
 import pytest
 
 from bot.sandbox import Fault
-from store import audit
+from store import audit, directory
 from store.errors import DatabaseUnavailable
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
 from tests.acceptance.stage import Stage, eventually, staged
+from tests.acceptance.test_http import post, signed
 from tests.databases import Database
 
 
@@ -156,6 +160,73 @@ async def test_a_deactivated_approver_decides_no_more_at_once(
         assert await eventually(lambda: refused_clicks(stage)) == ["deleted"]
 
 
+async def test_a_change_that_is_told_again_does_not_undo_a_newer_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = await stage.card()
+        await stage.marta.slash("/approvals")  # the directory knows her now
+        assert await hear(stage, 20, is_restricted=True) == 200
+        assert await hear(stage, 10) == 200  # from before, delivered again
+        await stage.marta.click(card, "Approve")
+        assert await eventually(lambda: refused_clicks(stage)) == ["guest"]
+        assert (await stage.approval()).status.value == "pending"
+
+
+async def test_a_change_that_gives_a_right_back_counts_once_slack_says_so_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ask_for_refunds()) as stage:
+        asked = await stage.ask()
+        card = await stage.card()
+        assert await hear(stage, 10, deleted=True) == 200
+        await stage.marta.click(card.snapshot(), "Approve")
+        assert await eventually(lambda: refused_clicks(stage)) == ["deleted"]
+        assert await hear(stage, 20) == 200
+        stage.sandbox.workspace.users["U0MARTA"].is_restricted = True
+        await stage.marta.click(card.snapshot(), "Approve")
+        assert await eventually(lambda: refused_clicks(stage, 2)) == ["deleted", "guest"]
+        stage.sandbox.workspace.users["U0MARTA"].is_restricted = False
+        assert await hear(stage, 30) == 200
+        await stage.marta.click(card.snapshot(), "Approve")
+        await stage.said(asked, "That is all.")
+
+
+@pytest.mark.parametrize("fields", [{"team_id": "T0OTHER", "profile": {}}, {"event_ts": None}])
+async def test_a_change_of_another_workspace_or_without_a_time_is_only_looked_into(
+    database: Database, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    async with staged(database, monkeypatch, ask_for_refunds()) as stage:
+        asked = await stage.ask()
+        card = await stage.card()
+        await stage.marta.slash("/approvals")
+        assert await hear(stage, 10, name="evil", real_name="Evil", is_restricted=True, **fields) == 200
+        row = await directory.read_user(stage.db, "T0SHOP", "U0MARTA")
+        assert row is not None
+        assert (row.name, row.restricted, row.stranger, row.unconfirmed) == ("Marta", False, False, True)
+        assert await directory.read_user(stage.db, "T0OTHER", "U0MARTA") is None
+        await stage.marta.click(card, "Approve")
+        await stage.said(asked, "That is all.")
+
+
+async def hear(stage: Stage, at: int, *, event_ts: str | None = "", **fields: Any) -> int:
+    """Slack tells, at some second, who Marta is; the status it gets."""
+    user = {
+        "id": "U0MARTA",
+        "team_id": "T0SHOP",
+        "name": "marta",
+        "real_name": "Marta",
+        "profile": {},
+        **fields,
+    }
+    event = {"type": "user_change", "user": user, "event_ts": f"{1_796_000_000 + at}.000100"}
+    if event_ts is None:
+        del event["event_ts"]
+    body = json.dumps({"type": "event_callback", "team_id": "T0SHOP", "event_id": f"Ev{at}", "event": event})
+    return await post(stage, body.encode(), signed(stage, body.encode()))
+
+
 async def _pressed(stage: Stage) -> bool:
     await stage.marta.click(stage.cards[0].snapshot(), "Approve")
     return (await stage.approval()).status.value != "pending"
@@ -203,7 +274,8 @@ async def decisions(stage: Stage) -> list[str]:
     return [e.kind for e in events if e.kind in {"approval.voted", "approval.approved", "approval.rejected"}]
 
 
-async def refused_clicks(stage: Stage) -> list[str]:
-    """Why clicks on the newest approval were refused."""
+async def refused_clicks(stage: Stage, count: int = 1) -> list[str]:
+    """Why clicks on the newest approval were refused, once there are so many."""
     events = await audit.of(stage.db, (await stage.approval()).id)
-    return [event.data["why"] for event in events if event.kind == "click.refused"]
+    refused = [event.data["why"] for event in events if event.kind == "click.refused"]
+    return refused if len(refused) >= count else []

@@ -146,6 +146,19 @@ async def test_only_those_are_waited_for_who_may_still_decide(
         await line(stage, asked, "✅ Done: Refund 38 payments")
 
 
+async def test_whoever_cannot_decide_any_more_is_not_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK, policy=crowd_policy(tmp_path, 1)) as stage:
+        [other] = await crowd(stage, 1)
+        await stage.sandbox.admin.deactivate("U0MARTA")
+        waits = await line(stage, await stage.ask(), "Waiting for")
+        assert waits.startswith(f"Waiting for {other.user.real_name}, until ")
+        await stage.sandbox.admin.change_user(other.id, is_restricted=True)
+        waits = await line(stage, await stage.ask(), "Waiting for")
+        assert waits.startswith("Waiting for support_lead, until ")
+
+
 async def test_where_slack_names_nobody_the_role_is_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,8 @@ CREATE TABLE directory_users (
 	deleted BOOLEAN DEFAULT false NOT NULL, 
 	restricted BOOLEAN DEFAULT false NOT NULL, 
 	stranger BOOLEAN DEFAULT false NOT NULL, 
+	unconfirmed BOOLEAN DEFAULT false NOT NULL, 
+	event_at TIMESTAMP WITH TIME ZONE, 
 	refreshed_at TIMESTAMP WITH TIME ZONE DEFAULT house_now() NOT NULL, 
 	CONSTRAINT pk_directory_users PRIMARY KEY (team_id, user_id)
 )

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -487,15 +488,6 @@ async def test_a_user_is_kept_with_the_age_of_what_is_known(
     assert await directory.read_user(db, "T0OTHER", "U0MARTA") is None
 
 
-async def test_what_is_added_of_a_person_does_not_undo_that_they_left(db: Database) -> None:
-    there = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
-    await directory.add_user(db, there)
-    await directory.save_user(db, replace(there, deleted=True))
-    await directory.add_user(db, there)  # asked for before she left, answered after
-    found = await directory.read_user(db, TEAM, "U0MARTA")
-    assert found is not None and found.deleted
-
-
 async def test_an_answer_of_slack_does_not_undo_what_came_after_it_was_asked(db: Database) -> None:
     marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
     before = await db.now()
@@ -506,6 +498,67 @@ async def test_an_answer_of_slack_does_not_undo_what_came_after_it_was_asked(db:
     await directory.save_user(db, marta, asked_at=await db.now())
     found = await directory.read_user(db, TEAM, "U0MARTA")
     assert found is not None and not found.deleted
+
+
+async def test_of_two_answers_the_one_that_was_asked_for_later_stays(db: Database) -> None:
+    marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    first, then = await db.now(), await db.now()
+    await directory.save_user(db, marta, asked_at=first)
+    await directory.save_user(
+        db, replace(marta, deleted=True), asked_at=then
+    )  # while the first was on its way
+    assert (await known(db)).deleted
+    await directory.save_user(db, marta, asked_at=first)
+    assert (await known(db)).deleted
+
+
+async def test_what_is_known_is_as_old_as_its_question(db: Database, database: databases.Database) -> None:
+    asked_at = await db.now()
+    shift_clock(database, "5 minutes")
+    await directory.save_user(
+        db, DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0), asked_at=asked_at
+    )
+    assert (await known(db)).age >= 300
+
+
+async def test_an_event_that_comes_again_does_not_undo_a_newer_one(db: Database) -> None:
+    marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    await directory.save_user(db, marta)
+    older, newer = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, microsecond=1, tzinfo=UTC)
+    await directory.hear_of_user(db, replace(marta, restricted=True), event_at=newer)
+    await directory.hear_of_user(db, marta, event_at=older)
+    assert (await known(db)).restricted
+    await directory.save_user(db, replace(marta, restricted=True), asked_at=await db.now())
+    await directory.hear_of_user(db, marta, event_at=older)  # also after an answer
+    assert (await known(db)).restricted and not (await known(db)).unconfirmed
+
+
+async def test_what_an_event_says_is_unconfirmed_until_slack_is_asked_after_it(db: Database) -> None:
+    marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    before = await db.now()
+    await directory.hear_of_user(db, marta, event_at=before)
+    await directory.save_user(db, marta, asked_at=before)
+    assert (await known(db)).unconfirmed
+    await directory.save_user(db, marta, asked_at=await db.now())
+    assert not (await known(db)).unconfirmed
+
+
+async def test_a_doubt_holds_until_slack_is_asked_after_it(db: Database) -> None:
+    marta = DirectoryUser(TEAM, "U0MARTA", "Marta", False, False, False, False, 0)
+    before = await db.now()
+    await directory.save_user(db, marta, asked_at=before)
+    await directory.doubt_user(db, "T0OTHER", "U0MARTA")
+    assert not (await known(db)).unconfirmed
+    await directory.doubt_user(db, TEAM, "U0MARTA")
+    await directory.save_user(db, marta, asked_at=before)
+    assert (await known(db)).unconfirmed
+
+
+async def known(db: Database) -> DirectoryUser:
+    """What the directory has of Marta."""
+    found = await directory.read_user(db, TEAM, "U0MARTA")
+    assert found is not None
+    return found
 
 
 async def test_a_person_is_called_what_slack_last_called_them(db: Database) -> None:
