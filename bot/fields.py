@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -11,8 +12,8 @@ from agent.tool import object_schema
 from bot.blocks.limits import OPTIONS
 
 Schema = Mapping[str, Any]
-FormValue: TypeAlias = str | tuple[str, ...] | None
-"""What an input holds: text, the values of the chosen options, or nothing."""
+FormValue: TypeAlias = str | tuple[str, ...] | datetime | None
+"""What an input holds: text, the values of the chosen options, what a picker of moments shows, or nothing."""
 FormValues: TypeAlias = Mapping[str, FormValue]
 """What a form holds, by block id."""
 

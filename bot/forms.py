@@ -4,11 +4,9 @@ A field that was not touched keeps its stored value exactly, whatever Slack made
 """
 
 import copy
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,6 +18,7 @@ from bot.blocks.characters import cut, one_line, width
 from bot.blocks.inputs import input_for, value_text
 from bot.blocks.phrases import fill
 from bot.fields import Field, FormValue, FormValues, Kind, field_titles, fields_of
+from bot.reading import EMPTY, is_bare_number, read_value, typed
 from bot.texts import Texts
 
 __all__ = [
@@ -29,11 +28,11 @@ __all__ = [
     "field_titles",
     "form_blocks",
     "form_errors",
+    "misread",
     "read_form",
 ]
 
 _MOST_INPUTS = 80  # of the 100 blocks of a view; the rest stays as it is
-_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,25 @@ def read_form(
     as its field's kind stays text, for the tool's schema to refuse in its own words.
     """
     raw: dict[str, Any] = copy.deepcopy(dict(stored))
-    for one in _inputs(model, stored, revision):
-        if one.untouchable is not None or one.block_id not in values:
-            continue
-        value = values[one.block_id]
-        if _comparable(value) != _comparable(one.shown):
-            _put(raw, one.field, _one_per_line(one, value))
+    for field, value in _touched(model, stored, revision, values):
+        _put(raw, field, value)
     return raw
+
+
+def misread(
+    model: type[BaseModel], stored: Mapping[str, Any], revision: int, values: FormValues, texts: Texts
+) -> list[tuple[str, str]]:
+    """What was typed that pydantic would read as something else than it says: (path, message) of each.
+
+    That is a bare number for a date or a moment, which it takes for seconds since 1970.
+    """
+    said = {Kind.DATE: texts.form.a_date, Kind.MOMENT: texts.form.a_moment}
+    found = []
+    for field, value in _touched(model, stored, revision, values):
+        for path, kind, text in typed(field, value):
+            if kind in said and is_bare_number(text):
+                found.append((".".join(path), said[kind]))
+    return found
 
 
 def form_errors(
@@ -180,8 +191,8 @@ def _shown(field: Field, value: Any) -> FormValue:
             return tuple(str(field.choices.index(part)) for part in value)
         case Kind.LINES:
             return "\n".join(_shown_line(part) for part in value)
-        case Kind.MOMENT if _is_aware(value):
-            return str(int(datetime.fromisoformat(value).timestamp()))
+        case Kind.MOMENT:
+            return _picked(value) or value_text(value)
         case _:
             return value_text(value)
 
@@ -193,15 +204,33 @@ def _shown_line(value: Any) -> str:
     return text
 
 
-def _is_aware(value: Any) -> bool:
-    return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+def _picked(value: Any) -> datetime | None:
+    """A moment as a picker shows it; None for one that is local, or that it cannot show."""
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    seconds = int(moment.timestamp()) if moment.tzinfo is not None else 0
+    return datetime.fromtimestamp(seconds, UTC) if seconds in limits.PICKED_MOMENTS else None
+
+
+def _touched(
+    model: type[BaseModel], stored: Mapping[str, Any], revision: int, values: FormValues
+) -> Iterator[tuple[Field, FormValue]]:
+    for one in _inputs(model, stored, revision):
+        if one.untouchable is None and one.block_id in values:
+            value = values[one.block_id]
+            if _comparable(value) != _comparable(one.shown):
+                yield one.field, _one_per_line(one, value)
 
 
 def _comparable(value: FormValue) -> FormValue:
     # Slack may trim a text or change its line ends; an empty input comes back as null
     if isinstance(value, str):
         return value.replace("\r\n", "\n").strip() or None
-    return tuple(sorted(value)) if value else None
+    if not value:
+        return None
+    return tuple(sorted(value)) if isinstance(value, tuple) else value
 
 
 def _one_per_line(one: _Input, value: FormValue) -> FormValue:
@@ -243,47 +272,7 @@ def _put(raw: dict[str, Any], field: Field, value: FormValue) -> None:
     inside = raw
     for key in outer:
         inside = inside[key]
-    if value in (None, "", ()) and not field.nullable and field.kind not in _EMPTY:
+    if value in (None, "", ()) and not field.nullable and field.kind not in EMPTY:
         inside.pop(name, None)
         return
-    inside[name] = _read(field, value)
-
-
-_EMPTY: Mapping[Kind, Any] = {Kind.TEXT: "", Kind.LINES: [], Kind.CHOICES: []}
-
-
-def _read(field: Field, value: FormValue) -> Any:
-    if isinstance(value, tuple):
-        return [_chosen(field, part) for part in value]
-    if not value:
-        return None if field.nullable else copy.copy(_EMPTY[field.kind])
-    match field.kind:
-        case Kind.CHOICE:
-            return _chosen(field, value)
-        case Kind.YES_NO:
-            return value == "true"
-        case Kind.LINES:
-            return [_number(field.entry, part.strip()) for part in value.splitlines() if part.strip()]
-        case Kind.MOMENT if value.isdecimal():
-            return datetime.fromtimestamp(int(value), UTC).isoformat().replace("+00:00", "Z")
-        case _:
-            return _number(field.kind, value)
-
-
-def _chosen(field: Field, index: str) -> Any:
-    at = int(index) if index.isdecimal() else len(field.choices)
-    return field.choices[at] if at < len(field.choices) else index
-
-
-def _number(kind: Kind, text: str) -> Any:
-    if kind is Kind.INTEGER and _WHOLE.fullmatch(text.strip()):
-        return int(text)
-    if kind is Kind.DECIMAL:
-        return text.strip()  # as it is stored: a JSON number would lose digits
-    if kind is Kind.FLOAT:
-        try:
-            exact = Decimal(text.strip())
-        except InvalidOperation:
-            return text
-        return float(exact) if exact.is_finite() else text
-    return text
+    inside[name] = read_value(field, value)

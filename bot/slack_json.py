@@ -54,12 +54,23 @@ def _value(element: Mapping[str, Any]) -> FormValue:
         case "datepicker":
             return maybe(element, "selected_date")
         case "datetimepicker":
-            moment = element.get("selected_date_time")
-            return None if moment is None else str(moment)
+            return _picked(element.get("selected_date_time"))
         case _:
             # the value of a number_input has been seen as a string and as a number
             value = element.get("value")
             return None if value is None else str(value)
+
+
+def _picked(seconds: Any) -> datetime | None:
+    if seconds is None:
+        return None
+    if not _SECONDS.fullmatch(str(seconds)):
+        raise TypeError(f"no moment: {seconds!r}")
+    return _time(seconds)
+
+
+def _time(seconds: str | int) -> datetime:
+    return datetime.fromtimestamp(float(seconds), UTC)
 
 
 def expect(body: Body, kind: str) -> None:
@@ -93,7 +104,7 @@ def text(body: Body, *path: str | int) -> str:
 def moment(body: Body, *path: str | int) -> datetime | None:
     """The time at a path, which Slack writes in seconds; None for anything else."""
     found = text(body, *path)
-    return datetime.fromtimestamp(float(found), UTC) if _SECONDS.fullmatch(found) else None
+    return _time(found) if _SECONDS.fullmatch(found) else None
 
 
 def need(body: Body, *path: str | int) -> str:

@@ -1,6 +1,7 @@
 """The input of one field: which element of Slack holds it, with which bounds and which hint."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -44,8 +45,8 @@ def _element(field: Field, shown: FormValue, texts: Texts) -> Block:
             return _number_input(field, shown)
         case Kind.DATE:
             return {"type": "datepicker"} | ({"initial_date": shown} if shown else {})
-        case Kind.MOMENT if isinstance(shown, str) and shown.isdecimal():
-            return {"type": "datetimepicker", "initial_date_time": int(shown)}
+        case Kind.MOMENT if isinstance(shown, datetime):
+            return {"type": "datetimepicker", "initial_date_time": int(shown.timestamp())}
         case _:
             return _text_element(field, shown if isinstance(shown, str) else "")
 
@@ -106,6 +107,6 @@ def _hint(field: Field, shown: FormValue, texts: Texts) -> str:
     said = [template.format(n=value_text(schema[name])) for name, template in bounds if name in schema]
     if field.kind is Kind.LINES:
         said.insert(0, words.one_per_line)
-    if field.kind is Kind.MOMENT and not (isinstance(shown, str) and shown.isdecimal()):
+    if field.kind is Kind.MOMENT and not isinstance(shown, datetime):
         said.insert(0, words.iso_moment)
     return " ".join([field.description, *said])

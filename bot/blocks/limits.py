@@ -18,6 +18,7 @@ TABLE_CELLS = 20
 BUTTON_TEXT = 75
 ACCESSIBILITY_LABEL = 75
 PLAIN_TEXT_INPUT = 3_000
+PICKED_MOMENTS = range(10**9, 10**10)  # a datetimepicker's, in seconds since 1970: of 10 digits
 
 # https://docs.slack.dev/reference/block-kit/composition-objects/confirmation-dialog-object
 CONFIRM_TITLE = 100

@@ -26,7 +26,7 @@ from bot.bot import Bot
 from bot.copies import keep_copy, spend_copy
 from bot.deciding import confirm_as, look_as, refuse_nobody, sentence
 from bot.faults import fault_text
-from bot.forms import errors_in_words, field_titles, form_errors, read_form
+from bot.forms import errors_in_words, field_titles, form_errors, misread, read_form
 from bot.identity import Nobody
 from bot.modals import change_view, open_then_fill
 from bot.payloads import Click, Submission, read_click, read_submission
@@ -100,9 +100,12 @@ async def _check(bot: Bot, submission: Submission) -> _Checked | Answer:
     stored = approval.shown.input
     raw = read_form(tool.input, stored, target.revision, submission.values)
     checked = await check_edit(bot.clicks, approval, raw)
-    if isinstance(checked, dict):
+    wrong = misread(tool.input, stored, target.revision, submission.values, bot.texts)
+    if isinstance(checked, dict) and not wrong:
         return _Checked(approval, checked)
-    wrong = _wrong(checked, bot.texts)
+    if not isinstance(checked, dict):
+        named = {path for path, _ in wrong}
+        wrong += [(path, said) for path, said in _wrong(checked, bot.texts) if path not in named]
     errors = form_errors(tool.input, stored, target.revision, wrong, bot.texts)
     if errors and not shows_problem(submission.blocks):
         return {"response_action": "errors", "errors": errors}

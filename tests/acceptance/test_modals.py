@@ -1,14 +1,18 @@
 """Edit and Reject: windows that open within the life of their trigger, and what becomes of them."""
 
+from pathlib import Path
+
 import pytest
 
-from agent.scripted import expect_results, say, step
+from agent.scripted import call, expect_results, say, script, step
 from bot.sandbox import Fault
+from bot.texts import texts
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
-from tests.acceptance.stage import DEADLINE_SECONDS, Stage, eventually, staged
+from tests.acceptance.stage import DEADLINE_SECONDS, ROOT, Stage, eventually, staged
 from tests.acceptance.test_progress import line
 from tests.databases import Database
 
+EN = texts("en")
 WAIT = {"timeout": DEADLINE_SECONDS}
 
 
@@ -94,6 +98,24 @@ async def test_what_was_wrong_with_an_earlier_try_goes_with_the_next_one(
         await fill_payments(stage, ["pay_0007"])
         await stage.marta.submit()
         await stage.sandbox.until(lambda: "Refund 1 payment" in shown(stage), **WAIT)
+
+
+async def test_a_number_typed_for_a_moment_is_refused_beside_its_input(
+    database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tools, plan = "tests.acceptance.timed_tools:TOOLS", script(step(call("plan", {})))
+    policy = tmp_path / "policy.toml"
+    without_tools = (ROOT / "policy.toml").read_text().partition("[tools")[0]
+    policy.write_text(without_tools.replace("instructions.md", str(ROOT / "instructions.md")))
+    async with staged(database, monkeypatch, plan, tools=tools, policy=policy) as stage:
+        await stage.ask()
+        await stage.marta.click(await stage.card(), "Edit")
+        await stage.sandbox.until(lambda: stage.marta.views and "Begins" in shown(stage), **WAIT)
+        for number in ("20261201", "20261201120000"):
+            await stage.marta.fill({"Begins": number}).submit()
+            assert list(stage.marta.view.errors.values()) == [EN.form.a_moment]
+        await stage.marta.fill({"Begins": "2026-12-01T08:00"}).submit()
+        await stage.sandbox.until(lambda: "2026-12-01T08:00" in shown(stage), **WAIT)
 
 
 @pytest.mark.parametrize("gone", ["closed", "lost"])

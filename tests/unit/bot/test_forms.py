@@ -1,7 +1,7 @@
 """The form of an edit: what it shows, and that nothing is lost on the way back."""
 
 import json
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from bot.fields import Kind, fields_of
-from bot.forms import FormValue, errors_in_words, field_titles, form_blocks, form_errors, read_form
+from bot.forms import FormValue, errors_in_words, field_titles, form_blocks, form_errors, misread, read_form
 from bot.payloads import state_values
 from bot.texts import texts
 from tests.unit.bot.seen import accepted_view, read
@@ -187,7 +187,9 @@ def test_a_field_that_slack_left_out_keeps_its_stored_value() -> None:
         ("sizes", (), []),
         ("numbers", "3\n4\nx", [3, 4, "x"]),
         ("day", "2026-12-01", "2026-12-01"),
-        ("at", "1796084000", "2026-12-01T00:13:20Z"),
+        ("at", datetime.fromtimestamp(1796084000, UTC), "2026-12-01T00:13:20Z"),
+        ("at", "1796084000", "1796084000"),  # typed, where there is no picker
+        ("local", "20261201120000", "20261201120000"),
         ("local", "2026-12-01T08:00", "2026-12-01T08:00"),
         ("note", None, None),
         ("body", None, ""),
@@ -198,6 +200,76 @@ def test_an_edited_field_is_read_as_its_kind(field: str, value: FormValue, expec
     raw = edited(**{field: value})
     assert raw == {**STORED, field: expected}
     assert type(raw[field]) is type(expected)
+
+
+class Times(BaseModel):
+    """Dates and moments, some of which are typed."""
+
+    begins: datetime | None = None
+    day: date | None = None
+    moments: list[datetime] = []
+    days: list[date] = []
+    count: int = 0
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "wrong"),
+    [
+        ("begins", "20261201", {"1.begins": EN.form.a_moment}),
+        ("begins", " +20261201120000.5 ", {"1.begins": EN.form.a_moment}),
+        ("begins", "2026-12-01T08:00", {}),
+        ("begins", "tomorrow", {}),  # pydantic says so itself
+        ("begins", datetime.fromtimestamp(1796084000, UTC), {}),
+        ("begins", None, {}),
+        ("day", "0", {"1.day": EN.form.a_date}),
+        ("moments", "2026-12-01T08:00\n\n12", {"1.moments": f"Entry 2: {EN.form.a_moment}"}),
+        ("days", "1767225600\n2026-12-01", {"1.days": f"Entry 1: {EN.form.a_date}"}),
+        ("count", "20261201", {}),
+    ],
+)
+def test_a_number_is_no_date_and_no_moment(name: str, typed: FormValue, wrong: dict[str, str]) -> None:
+    found = misread(Times, {}, 1, {f"1.{name}": typed}, EN)
+    assert form_errors(Times, {}, 1, found, EN) == wrong
+
+
+def test_a_stored_number_that_nobody_touched_is_left_alone() -> None:
+    assert misread(Times, {"begins": "12"}, 1, {"1.begins": "12"}, EN) == []
+
+
+ODD = [
+    *(
+        "",
+        " ",
+        "0",
+        "-1",
+        "9" * 5_000,
+        "1e999",
+        "1e99999999999999999999",
+        "1_0",
+        "٣",
+        "²",
+        "nan",
+        "sNaN",
+        "inf",
+    ),
+    *("true", "maybe", "2026-02-30", "99999999999999", "\x00", "\ud800", "a\r\nb", "-", "+", ".", "5.", None),
+    *((), ("0",), ("9" * 5_000, "٣", ""), datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)),
+]
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_whatever_an_input_holds_is_read(value: FormValue) -> None:
+    for name in STORED:
+        raw = edited(**{name: value})
+        json.dumps(raw, allow_nan=False)
+        misread(Everything, STORED, 1, {f"1.{name}": value}, EN)
+
+
+def test_a_moment_that_a_picker_cannot_show_is_typed() -> None:
+    for moment in ("0001-01-01T00:00:00Z", "2300-01-01T00:00:00Z", "20261201", "tomorrow"):
+        (block, *_) = view(Times, {"begins": moment})["blocks"]
+        element = block["element"]
+        assert (element["type"], element["initial_value"]) == ("plain_text_input", moment)
 
 
 def test_a_field_of_a_nested_model_is_edited_in_place() -> None:

@@ -1,6 +1,7 @@
 """Slack's payloads as typed values, in every shape in which Slack sends them."""
 
 import copy
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -305,11 +306,22 @@ def test_an_app_home_without_state_has_no_values() -> None:
         ({"type": "multi_static_select", "selected_options": []}, ()),
         ({"type": "multi_static_select", "selected_options": [{"value": "1"}, {"value": "2"}]}, ("1", "2")),
         ({"type": "datepicker", "selected_date": "2026-11-30"}, "2026-11-30"),
-        ({"type": "datetimepicker", "selected_date_time": 1796083200}, "1796083200"),
+        ({"type": "datetimepicker", "selected_date_time": None}, None),
+        (
+            {"type": "datetimepicker", "selected_date_time": 1796083200},
+            datetime.fromtimestamp(1796083200, UTC),
+        ),
     ],
 )
 def test_every_element_gives_its_value(element: dict[str, Any], expected: object) -> None:
     assert state_values({"state": {"values": {"b": {"value": element}}}}) == {"b": expected}
+
+
+@pytest.mark.parametrize("odd", ["soon", "", 10**40, -1, 1.5e300, True, [], {}])
+def test_a_picker_that_holds_no_moment_is_another_shape(odd: object) -> None:
+    element = {"type": "datetimepicker", "selected_date_time": odd}
+    with pytest.raises(UnknownPayload):
+        state_values({"state": {"values": {"b": {"value": element}}}})
 
 
 def test_a_mention_is_read_without_the_mention() -> None:
