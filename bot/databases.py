@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bot.settings import Settings, SettingsError
 from store import embedded
 from store.engine import Database, migrate
-from store.errors import NotMigrated
+from store.errors import DatabaseUnavailable, NoRight, NotMigrated
 
 NONE_YET = (
     "There is no database yet: set DATABASE_URL (a running `vistobueno demo` prints its own), or run "
@@ -17,6 +17,11 @@ NONE_YET = (
 NOT_READY = (
     "The embedded database is not that of this version: run `vistobueno dev` once, which brings it there, or "
     "set DATABASE_URL (a running `vistobueno demo` prints its own)."
+)
+
+ANOTHER_DATABASE = (
+    "DATABASE_OWNER_URL and DATABASE_URL name different databases: the first is ready now, the second was "
+    "left as it is; let both name the same one."
 )
 
 
@@ -32,8 +37,37 @@ class Urls:
 async def own_or_named(settings: Settings) -> AsyncIterator[Urls]:
     """The named database, else the embedded one, started (and made) if need be; migrated."""
     async with _named(settings) if settings.database_url else _embedded() as urls:
-        await migrate(urls.owner)
+        await (migrate_named(settings) if settings.database_url else migrate(urls.owner))
         yield urls
+
+
+async def migrate_named(settings: Settings) -> None:
+    """Migrate the named database, as its owner if that is named too.
+
+    Raises what `migrate` does, and SettingsError if the owner's is another database than the app's.
+    """
+    if settings.database_owner_url is None:
+        await migrate(settings.require_database("vistobueno migrate"))
+        return
+    await migrate(settings.database_owner_url, named_by="DATABASE_OWNER_URL")
+    if settings.database_url is not None:
+        await _check_same(settings.database_url)
+
+
+async def _check_same(url: str) -> None:
+    """Raise SettingsError if this database is not the one that was just migrated.
+
+    That the app's user may use it is not for here: often it gets its rights after the first migration.
+    """
+    db = Database.open(url)
+    try:
+        await db.check()
+    except NotMigrated as error:
+        raise SettingsError("DATABASE_URL", ANOTHER_DATABASE) from error
+    except (DatabaseUnavailable, NoRight):
+        return
+    finally:
+        await db.close()
 
 
 @asynccontextmanager

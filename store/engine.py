@@ -26,7 +26,7 @@ from store.errors import (
     translated,
     without_secrets,
 )
-from store.migrate import HEAD, upgrade, wrong_version
+from store.migrate import HEAD, NOTED, of_another_application, upgrade, wrong_version
 from store.patience import Connection, Patience
 from store.pool import Pool
 from store.session import ENCODING, NETWORK, SESSION
@@ -208,19 +208,18 @@ class Database:
         row = await self.one("SELECT current_setting('server_version_num')::int / 10000 AS major")
         assert row is not None
         refuse_old_server(int(row["major"]))
-        row = await self.one(
-            "SELECT current_setting('server_encoding') AS encoding,"
-            " to_regclass('alembic_version') IS NOT NULL AS there"
-        )
+        row = await self.one(f"SELECT current_setting('server_encoding') AS encoding, {NOTED}")
         assert row is not None
         refuse_encoding(row["encoding"])
+        if row["of_others"]:  # and perhaps not to be read
+            raise of_another_application()
         versions = (
             [r["version_num"] for r in await self.query("SELECT version_num FROM alembic_version")]
             if row["there"]
             else []
         )
         if versions != [HEAD]:
-            raise wrong_version(versions[0] if versions else None)
+            raise wrong_version(versions)
         found = await self.one(
             "SELECT current_user AS role, has_table_privilege('calls', 'UPDATE')"
             " AND has_table_privilege('notices', 'INSERT') AS may_write"
@@ -312,7 +311,7 @@ async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     """Bring the database of `owner_url` to this version's tables; safe to run in many processes at once.
 
     `named_by` is the variable that the URL came from. Raises DatabaseUnavailable, UnfitServer, NotMigrated
-    (it is of a newer version) or StatementRefused.
+    (it is of a newer version, or another application's) or StatementRefused.
     """
     try:
         url = sqlalchemy_url(owner_url, named_by=named_by)
@@ -324,9 +323,20 @@ async def migrate(owner_url: str, *, named_by: str = "DATABASE_URL") -> None:
     except DBAPIError as error:
         raise _from_driver(error) from error
     except psycopg.Error as error:
-        raise refused(error) from error
+        raise _refused_to_owner(error) from error
 
 
 def _from_driver(error: DBAPIError) -> StoreError:
     cause = error.orig
-    return refused(cause) if isinstance(cause, psycopg.Error) else StoreError(without_secrets(str(error)))
+    if isinstance(cause, psycopg.Error):
+        return _refused_to_owner(cause)
+    return StoreError(without_secrets(str(error)))
+
+
+def _refused_to_owner(error: psycopg.Error) -> StoreError:
+    if isinstance(error, pg.InsufficientPrivilege):
+        what = f"The database's user may not migrate it ({without_secrets(str(error))})"
+        return NoRight(
+            f"{what}: connect as the owner of the database, in DATABASE_OWNER_URL.", error.sqlstate
+        )
+    return refused(error)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:  # loaded when there is something to migrate: it takes as long
 FOLDER = Path(__file__).parent / "migrations"
 HEAD = "0003"
 OLDEST = "0003"  # that can be brought to HEAD
+NOTED = """to_regclass('alembic_version') IS NOT NULL AS there,
+  to_regclass('alembic_version') IS NOT NULL AND to_regclass('audit_heads') IS NULL AS of_others"""
+_OURS = re.compile("[0-9]{4}")  # counted up
 _ALEMBIC = Lock()  # it keeps what it works on in globals of its own
 _LOCK = 7_303_014_001  # an advisory lock: migrations of one database wait for each other
 
@@ -34,9 +38,19 @@ def config(connection: sa.Connection | None = None) -> Config:
     return settings
 
 
-def wrong_version(found: str | None) -> NotMigrated:
-    """The error for a database at another version than HEAD; None: it has no tables yet."""
-    # versions are four digits, counted up
+def of_another_application() -> NotMigrated:
+    """The error for a database in which Alembic notes the migrations of others."""
+    return NotMigrated(
+        "The database belongs to another application, whose migrations its table alembic_version has: give "
+        "vistobueno a database of its own."
+    )
+
+
+def wrong_version(versions: Sequence[str]) -> NotMigrated:
+    """The error for a database at other versions than HEAD; none: it has no tables yet."""
+    if not all(map(_OURS.fullmatch, versions)):
+        return of_another_application()
+    found = versions[0] if versions else None
     if found is not None and found > HEAD:
         way = "install a newer one"
     elif found is not None and found < OLDEST:
@@ -52,9 +66,9 @@ def wrong_version(found: str | None) -> NotMigrated:
 
 
 def upgrade(url: URL, network: Mapping[str, Any]) -> None:
-    """Migrate to the newest version; raises NotMigrated for a database that is past it, or too old.
+    """Migrate to the newest version; `network` is for libpq, about connections over one.
 
-    `network` is for libpq, about connections over one.
+    Raises NotMigrated for a database that is past it, too old, or another application's.
     """
     how = {"connect_timeout": 10, "client_encoding": ENCODING, **network}
     engine = sa.create_engine(url, poolclass=sa.pool.NullPool, connect_args=how)
@@ -66,19 +80,22 @@ def upgrade(url: URL, network: Mapping[str, Any]) -> None:
         connection.commit()
         # held until its connection is closed, whatever became of the migration's
         holder.execute(sa.text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
-        found = _version(connection)
-        if found is not None and not OLDEST <= found <= HEAD:
-            raise wrong_version(found)
+        versions = _versions(connection)
+        if versions and not (len(versions) == 1 and OLDEST <= versions[0] <= HEAD):
+            raise wrong_version(versions)
         connection.commit()
-        if found != HEAD:
+        if versions != [HEAD]:
             _upgrade(connection)
 
 
-def _version(connection: sa.Connection) -> str | None:
-    """What Alembic has noted; None for a database that it has not seen."""
-    if connection.execute(sa.text("SELECT to_regclass('alembic_version')")).scalar_one() is None:
-        return None
-    return connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalar_one_or_none()
+def _versions(connection: sa.Connection) -> list[str]:
+    """What Alembic has noted; nothing in a database that it has not seen."""
+    there, of_others = connection.execute(sa.text(f"SELECT {NOTED}")).one()
+    if of_others:
+        raise of_another_application()
+    if not there:
+        return []
+    return list(connection.execute(sa.text("SELECT version_num FROM alembic_version")).scalars())
 
 
 def _upgrade(connection: sa.Connection) -> None:

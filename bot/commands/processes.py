@@ -11,10 +11,9 @@ from agent.leases import LEASE_SECONDS
 from bot.app import build
 from bot.commands.output import RUNNING, complete, read_settings
 from bot.commands.start import start
-from bot.databases import own_or_named
+from bot.databases import migrate_named, own_or_named
 from bot.process import Announce, listen, run
 from bot.settings import DEFAULT_PORT, Settings
-from store.engine import migrate as migrate_database
 
 LOCAL, EVERYWHERE = "127.0.0.1", "0.0.0.0"  # a platform that sets PORT routes to the second
 LeaseOption = Annotated[
@@ -84,13 +83,10 @@ def worker(lease: LeaseOption = int(LEASE_SECONDS)) -> None:
 def migrate() -> None:
     """Make or update the tables of the database; run it before each new version of web and worker.
 
-    It works as the database's owner: DATABASE_OWNER_URL if that is set, else DATABASE_URL. Running it again
-    changes nothing.
+    It works as the database's owner: DATABASE_OWNER_URL if that is set, else DATABASE_URL; both name the same
+    database. Running it again changes nothing.
     """
-    settings = read_settings()
-    url = settings.database_owner_url or settings.require_database("vistobueno migrate")
-    named_by = "DATABASE_OWNER_URL" if settings.database_owner_url else "DATABASE_URL"
-    complete(migrate_database(url, named_by=named_by))
+    complete(migrate_named(read_settings()))
     typer.echo("the database is ready")
 
 

@@ -16,6 +16,7 @@ from store import embedded, runs
 from store.engine import Database, migrate
 from store.records import Actor
 from tests.databases import Database as OwnDatabase
+from tests.databases import Server
 
 ROOT = Path(__file__).parents[2]
 LEO = Actor("person", "T0SHOP", "U0LEO", "Leo")
@@ -132,6 +133,19 @@ def test_migrate_makes_a_database_ready(
     assert cli("migrate", DATABASE_URL=empty_database.owner_url) == 0
     assert cli("runs", "list", "--json") == 0
     assert json.loads(capsys.readouterr().out.partition("\n")[2]) == []
+
+
+def test_two_variables_for_two_databases_are_said_after_migrating(
+    cli: Cli, server: Server, empty_database: OwnDatabase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with server.database() as other:
+        urls = {"DATABASE_URL": empty_database.url, "DATABASE_OWNER_URL": other.owner_url}
+        assert cli("migrate", **urls) == 1
+        [line] = capsys.readouterr().err.splitlines()
+        assert "name different databases" in line
+        assert cli("migrate", **urls | {"DATABASE_OWNER_URL": empty_database.owner_url}) == 0
+        nobody = "postgresql://nobody@127.0.0.1:1/shop"  # gets its rights after the first migration
+        assert cli("migrate", **urls | {"DATABASE_URL": nobody}) == 0
 
 
 def test_a_run_is_listed_shown_and_cancelled(

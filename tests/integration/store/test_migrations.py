@@ -17,7 +17,7 @@ from store import ddl
 from store import migrate as migrations
 from store.embedded import default_folder
 from store.engine import Database, migrate, sqlalchemy_url
-from store.errors import NotMigrated, StatementRefused
+from store.errors import NoRight, NotMigrated, StatementRefused
 from store.tables import metadata
 from tests import schema
 from tests.databases import PASSWORD, Server, one, with_login
@@ -158,7 +158,38 @@ async def test_a_migration_that_fails_says_why_and_leaves_nothing(empty_database
     assert one(empty_database.owner_url, "SELECT to_regclass('approvals')") is None
 
 
+@pytest.mark.parametrize(
+    "versions", ["('ab12cd34ef56')", "('0003')", "('0001'), ('0002')", "('0003'), ('x')"]
+)
+async def test_the_database_of_another_application_is_left_alone(
+    empty_database: Clone, versions: str
+) -> None:
+    execute(empty_database.owner_url, "CREATE TABLE alembic_version (version_num text PRIMARY KEY)")
+    execute(empty_database.owner_url, f"INSERT INTO alembic_version VALUES {versions}")
+    for refused in (migrate(empty_database.owner_url), checked(empty_database.owner_url)):
+        with pytest.raises(
+            NotMigrated, match=r"another application, .*: give vistobueno a database of its own"
+        ):
+            await refused
+    assert one(empty_database.owner_url, "SELECT to_regclass('approvals')") is None
+
+
+async def test_migrations_of_others_beside_ours_are_said(database: Clone) -> None:
+    execute(database.owner_url, "INSERT INTO alembic_version VALUES ('ab12cd34ef56')")
+    for refused in (migrate(database.owner_url), checked(database.url)):
+        with pytest.raises(NotMigrated, match="belongs to another application"):
+            await refused
+
+
 # --- who migrates ---
+
+
+async def test_whoever_may_not_make_tables_reads_who_can(server: Server, empty_database: Clone) -> None:
+    url = with_login(server.admin_url, "vistobueno_app", PASSWORD, empty_database.name)
+    # as it is from PostgreSQL 15 on
+    execute(empty_database.admin_url, "REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+    with pytest.raises(NoRight, match=r": connect as the owner of the database, in DATABASE_OWNER_URL\.$"):
+        await migrate(url)
 
 
 @pytest.fixture
