@@ -1,5 +1,6 @@
 """HTTP: Slack's requests at /slack/events, health at /healthz and /readyz, numbers at /metrics."""
 
+import asyncio
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
@@ -9,6 +10,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from slack_bolt.adapter.starlette.async_handler import to_starlette_response
 from slack_sdk.signature import SignatureVerifier
 from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect
 
 from bot.envelope import UnreadableRequest, read_body
 from bot.health import Health
@@ -21,6 +23,7 @@ from store.errors import StoreError
 log = structlog.get_logger(__name__)
 
 NUMBERS_SECONDS = 2.0  # for the database's answer to one of them
+BODY_SECONDS = 10.0  # for a whole body: Slack itself waits 3 s for the answer
 LONGEST_BODY = 2 * 1024 * 1024  # bytes; a view is 250 kB at most, and form encoding makes it longer
 
 
@@ -31,7 +34,14 @@ def create_http(requests: Requests, health: Health, signing_secret: str | None) 
     verifier = SignatureVerifier(signing_secret) if signing_secret is not None else None
 
     async def slack_events(request: Request) -> Response:
-        body = await _read(request)
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _read(request)
+        except ClientDisconnect:
+            log.debug("a request was not sent to its end")
+            return Response(status_code=400)  # which nobody reads
+        except TimeoutError:
+            return PlainTextResponse("the body did not come in time", 408, {"Connection": "close"})
         if body is None:
             return PlainTextResponse("the body is too long", 413)
         if not is_signed(verifier, body, request.headers):

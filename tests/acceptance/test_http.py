@@ -1,9 +1,10 @@
 """The HTTP side: what is not signed by Slack changes nothing, and health tells the truth."""
 
+import asyncio
 import io
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,11 +12,12 @@ from urllib.parse import urlsplit
 import aiohttp
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from bot.sandbox.delivery import sign
 from store import runs
 from tests.acceptance.scripts import NOTHING
-from tests.acceptance.stage import Stage, staged
+from tests.acceptance.stage import Stage, eventually, staged
 from tests.databases import Database
 
 EVENT: dict[str, Any] = {
@@ -96,6 +98,42 @@ async def test_a_body_that_is_too_long_or_no_json_is_refused(
         long = b"x" * (2 * 1024 * 1024 + 1)
         assert await post(stage, long, signed(stage, long)) == 413
         assert await post(stage, b"{no json", signed(stage, b"{no json")) == 400
+
+
+async def test_whoever_hangs_up_in_the_middle_of_a_body_leaves_no_error(
+    database: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with staged(database, monkeypatch, NOTHING, work=False) as stage:
+        with capture_logs() as logs:
+            _, writer = await begun(stage)
+            writer.close()
+            await eventually(lambda: said(logs, "a request was not sent to its end"))
+            assert await post(stage, BODY, {}) == 401
+        assert not [record for record in caplog.records if record.levelname in {"ERROR", "CRITICAL"}]
+
+
+async def test_a_body_that_does_not_come_does_not_hold_its_connection(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.web.BODY_SECONDS", 0.2)
+    async with staged(database, monkeypatch, NOTHING, work=False) as stage:
+        reader, writer = await begun(stage)
+        answer = await asyncio.wait_for(reader.read(), 5)  # until the app closes it
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        writer.close()
+
+
+async def begun(stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A connection on which a request's body has begun, and no more."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", urlsplit(stage.processes[0].url).port)
+    writer.write(b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nabc")
+    await writer.drain()
+    return reader, writer
+
+
+async def said(logs: Sequence[Mapping[str, Any]], event: str) -> bool:
+    """Whether something was logged."""
+    return any(entry["event"] == event for entry in logs)
 
 
 async def test_ready_only_while_every_part_is(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
