@@ -51,8 +51,8 @@ def show(
 def verify(as_json: JsonOption = False) -> None:
     """Recompute the hash of every event; exit 1 if one was changed or is missing.
 
-    Cut off at its end together with its head, by the owner of the tables, a chain still fits: who needs proof
-    against the owner keeps a copy of the table audit_heads elsewhere.
+    Cut off at its end with its head set back, or gone with the row of its run, by the owner of the tables, a
+    chain is not missed: who needs proof against the owner keeps a copy of the table audit_heads elsewhere.
     """
     found = complete(_verified())
     if as_json:

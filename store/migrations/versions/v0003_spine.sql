@@ -69,6 +69,8 @@ CREATE TABLE audit_heads (
 	CONSTRAINT pk_audit_heads PRIMARY KEY (run_id)
 )
 ;;
+INSERT INTO audit_heads (run_id) VALUES ('house')
+;;
 CREATE TABLE runs (
 	id TEXT NOT NULL, 
 	conversation_id TEXT NOT NULL, 

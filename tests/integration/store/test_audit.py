@@ -254,6 +254,18 @@ async def test_verifying_finds(db: Database, database: databases.Database, fault
         raise AssertionError(" | ".join(found.broken))
 
 
+@pytest.mark.parametrize("events", [0, 1])
+async def test_the_chain_of_events_without_a_run_is_missed(
+    db: Database, database: databases.Database, events: int
+) -> None:
+    for _ in range(events):
+        await audit.append(db, kind="click.refused", actor=ANA, approval_id="made-up")
+    assert (await audit.verify(db)).broken == ()
+    with tampering(database) as connection:
+        connection.execute("WITH cut AS (DELETE FROM audit_events) DELETE FROM audit_heads")
+    assert (await audit.verify(db)).broken == ("the events without a run: their chain is missing",)
+
+
 # --- under load, and everywhere ---
 
 
