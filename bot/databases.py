@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bot.settings import Settings, SettingsError
 from store import embedded
 from store.engine import Database, migrate
-from store.errors import DatabaseUnavailable, NoRight, NotMigrated
+from store.errors import DatabaseUnavailable, NoRight, NotMigrated, Unconfirmed
 
 NONE_YET = (
     "There is no database yet: set DATABASE_URL (a running `vistobueno demo` prints its own), or run "
@@ -64,7 +64,7 @@ async def _check_same(url: str) -> None:
         await db.check()
     except NotMigrated as error:
         raise SettingsError("DATABASE_URL", ANOTHER_DATABASE) from error
-    except (DatabaseUnavailable, NoRight):
+    except (DatabaseUnavailable, NoRight, Unconfirmed):
         return
     finally:
         await db.close()
