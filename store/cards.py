@@ -1,4 +1,8 @@
-"""Cards: copies of an approval in Slack, each with the version it shows and the version it should show."""
+"""Cards: copies of an approval in Slack, each with the version it shows and the version it should show.
+
+Who changes cards of several approvals in one step has locked all of these approvals, by id; a card by itself
+is changed without its approval, by who locks nothing else.
+"""
 
 from collections.abc import Collection
 
@@ -49,23 +53,37 @@ async def tell_others(db: Database, card: Card, revision: int) -> int:
 approval AS (
   UPDATE approvals b SET version = b.version + 1 FROM other WHERE b.id = other.id
   RETURNING b.id, b.version),
-{CARDS_FOLLOW},
-told AS (
-  UPDATE cards SET told_revision = %(revision)s
-   WHERE id = %(card)s AND (SELECT count(*) FROM approval) >= 0)
+{CARDS_FOLLOW}
 SELECT id FROM approval""",
-        {"approval": card.approval_id, "card": card.id, "revision": revision},
+        {"approval": card.approval_id},
     )
+    # by itself, because two that tell each other would each wait for the other's card; if it fails, they are
+    # told once more
+    await db.query("UPDATE cards SET told_revision = %s WHERE id = %s", [revision, card.id])
     return len(found)
 
 
-def _replaced_follows(cards: str) -> str:
+def _replaced_follows(is_shown: str) -> str:
     """The card of the approval that theirs replaces has a link to them, and is behind from now on."""
-    return f"""approval AS (
+    return f"""WITH locked AS (
+  SELECT a.id FROM approvals b JOIN approvals a ON a.id IN (b.id, b.replaces)
+   WHERE b.id = %(approval)s AND b.replaces IS NOT NULL AND {is_shown}
+   ORDER BY a.id FOR NO KEY UPDATE OF a),
+approval AS (
   UPDATE approvals a SET version = a.version + 1
-    FROM {cards} JOIN approvals b ON b.id = {cards}.approval_id
-   WHERE a.id = b.replaces AND %(linked)s RETURNING a.id, a.version),
-{CARDS_FOLLOW}"""
+    FROM locked WHERE a.id = locked.id AND a.id <> %(approval)s RETURNING a.id, a.version),
+{CARDS_FOLLOW}
+SELECT id FROM approval"""
+
+
+_REPLACED_FOLLOWS_A_POST = _replaced_follows(
+    "EXISTS (SELECT FROM cards k WHERE k.id = %(card)s AND k.token = %(token)s)"
+)
+_POSTED = """UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
+       posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
+       last_error = NULL, not_before = NULL,
+       again_at = CASE WHEN again_at > house_now() THEN again_at END
+ WHERE id = %(card)s AND token = %(token)s RETURNING id"""
 
 
 async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: str, version: int) -> bool:
@@ -73,25 +91,18 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
 
     The card of the approval that this one replaces has a link to it, and is to show where it is from now on.
     """
-    row = await db.one(
-        f"""WITH posted AS (
-  UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
-         posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
-         last_error = NULL, not_before = NULL,
-         again_at = CASE WHEN again_at > house_now() THEN again_at END
-   WHERE id = %(card)s AND token = %(token)s RETURNING id, approval_id),
-{_replaced_follows("posted")}
-SELECT id FROM posted""",
-        {
-            "card": card.id,
-            "token": token,
-            "channel": channel_id,
-            "ts": ts,
-            "version": version,
-            "linked": card.ts is None and card.user_id is None,
-        },
-    )
-    return row is not None
+    own = {
+        "approval": card.approval_id,
+        "card": card.id,
+        "token": token,
+        "channel": channel_id,
+        "ts": ts,
+        "version": version,
+    }
+    if card.ts is not None or card.user_id is not None:
+        return await db.one(_POSTED, own) is not None
+    _, row = await db.together((_REPLACED_FOLLOWS_A_POST, own), (_POSTED, own))
+    return bool(row)
 
 
 async def failed(
@@ -173,6 +184,25 @@ async def lost(db: Database, card_id: str, token: str) -> None:
     )
 
 
+_IS_KNOWN = """EXISTS (
+    SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
+     UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts))"""
+_IS_UNPOSTED = f"""k.approval_id = %(approval)s AND k.team_id = %(team)s AND k.ts IS NULL
+     AND (k.channel_id = %(channel)s OR k.user_id = %(user)s) AND NOT {_IS_KNOWN}"""
+_REPLACED_FOLLOWS_A_COPY = _replaced_follows(f"EXISTS (SELECT FROM cards k WHERE {_IS_UNPOSTED})")
+_ADOPT = f"""WITH unposted AS (SELECT k.id FROM cards k WHERE {_IS_UNPOSTED} LIMIT 1 FOR UPDATE),
+taken AS (
+  UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
+         lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
+    FROM unposted WHERE k.id = unposted.id RETURNING k.id),
+added AS (
+  INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
+  SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
+   WHERE a.id = %(approval)s AND NOT {_IS_KNOWN} AND NOT EXISTS (SELECT FROM taken)
+  ON CONFLICT DO NOTHING RETURNING id)
+SELECT id FROM taken UNION ALL SELECT id FROM added"""
+
+
 async def adopt(
     db: Database, *, approval_id: str, team_id: str, channel_id: str, ts: str, user_id: str | None
 ) -> bool:
@@ -181,37 +211,18 @@ async def adopt(
     It was posted, but the answer or its poster was lost: so it takes the place of a copy that is still to be
     posted there, whoever is about to. `user_id`: in this person's DM.
     """
-    row = await db.one(
-        f"""WITH known AS (
-  SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
-   UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts)),
-unposted AS (
-  SELECT id FROM cards
-   WHERE approval_id = %(approval)s AND team_id = %(team)s AND ts IS NULL AND NOT EXISTS (SELECT FROM known)
-     AND (channel_id = %(channel)s OR user_id = %(user)s)
-   LIMIT 1 FOR UPDATE),
-taken AS (
-  UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
-         lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
-    FROM unposted WHERE k.id = unposted.id RETURNING k.id, k.approval_id),
-{_replaced_follows("taken")},
-added AS (
-  INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
-  SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
-   WHERE a.id = %(approval)s AND NOT EXISTS (SELECT FROM known) AND NOT EXISTS (SELECT FROM taken)
-  ON CONFLICT DO NOTHING RETURNING id)
-SELECT id FROM taken UNION ALL SELECT id FROM added""",
-        {
-            "id": new_id("card"),
-            "approval": text(approval_id),
-            "team": team_id,
-            "channel": channel_id,
-            "user": user_id,
-            "linked": user_id is None,
-            "ts": ts,
-        },
-    )
-    return row is not None
+    found = {
+        "id": new_id("card"),
+        "approval": text(approval_id),
+        "team": team_id,
+        "channel": channel_id,
+        "user": user_id,
+        "ts": ts,
+    }
+    if user_id is not None:
+        return await db.one(_ADOPT, found) is not None
+    _, row = await db.together((_REPLACED_FOLLOWS_A_COPY, found), (_ADOPT, found))
+    return bool(row)
 
 
 async def of_approvals(db: Database, approval_ids: Collection[str]) -> list[Card]:
