@@ -1,8 +1,8 @@
 """Makes every copy of a card match its row, and posts the notices: claims one, renders it, records it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -31,10 +31,12 @@ log = structlog.get_logger(__name__)
 LEASE_SECONDS = 20.0  # longer than two calls of Slack that are given up after 8 s
 LANES = 4  # cards on their way at once: one slow channel must not hold up the others
 LAST_NOTICE_FAILURE = 15  # about 40 minutes
+KEPT_AGAIN_AFTER = (0.0, 0.5, 2.0)  # seconds
 # A worker tells of these itself; another process, which knows less, could be the last to speak.
 WORKERS_STEPS = frozenset(
     {ApprovalStatus.EXECUTING, ApprovalStatus.EXECUTED, ApprovalStatus.FAILED, ApprovalStatus.SUPERSEDED}
 )
+T = TypeVar("T")
 
 
 class SlackPublisher:
@@ -128,7 +130,7 @@ class SlackPublisher:
         now = approval.revision if approval.status in OPEN_APPROVALS else 0
         if claimed.user_id is not None or claimed.told_revision == now:  # a copy has nothing to add
             return
-        if await cards.tell_others(self._house.db, claimed, now):
+        if await _kept(lambda: cards.tell_others(self._house.db, claimed, now)):
             self._wake.call()
 
     async def _post_card(self, claimed: Card, approval: Approval, context: CardContext) -> None:
@@ -150,8 +152,9 @@ class SlackPublisher:
         await self._card_shown(claimed, approval, channel, ts)
 
     async def _card_shown(self, claimed: Card, approval: Approval, channel: str, ts: str) -> None:
-        recorded = await cards.posted(
-            self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
+        version, token = approval.version, _token(claimed)
+        recorded = await _kept(
+            lambda: cards.posted(self._house.db, claimed, token, channel_id=channel, ts=ts, version=version)
         )
         if approval.status not in WORKERS_STEPS:
             self.lines.following.moved(approval.run_id)
@@ -257,7 +260,7 @@ class SlackPublisher:
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
-        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], moved=moved)
+        await self._notice_shown(claimed, answer["ts"], moved=moved)
         if claimed.kind == NoticeKind.RUN_RECEIVED:
             self.lines.following.moved(claimed.data["run_id"])
         return True
@@ -270,8 +273,12 @@ class SlackPublisher:
             return True
         message, channel, ts = found
         answer = await self._post(channel, ts, message)
-        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], elsewhere=True)
+        await self._notice_shown(claimed, answer["ts"], elsewhere=True)
         return True
+
+    async def _notice_shown(self, claimed: Notice, ts: str, **how: Any) -> bool:
+        """See notices.posted."""
+        return await _kept(lambda: notices.posted(self._house.db, claimed, claimed.token, ts=ts, **how))
 
     async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
         return await self._slack.once.chat_postMessage(
@@ -290,7 +297,7 @@ class SlackPublisher:
         except SlackApiError as error:
             if error_code(error) not in GONE:
                 raise
-        if not await notices.posted(self._house.db, claimed, claimed.token, ts=ts, shown=shown):
+        if not await self._notice_shown(claimed, ts, shown=shown):
             await lines.let_go(self._house.db, run_id, claimed.token, shown=None)  # it may have come last
             self._wake.call()
         return True
@@ -351,6 +358,20 @@ def _forms_of(approval: Approval, context: CardContext, *, mention: bool) -> tup
         lambda: card(approval, context, mention=mention, table=False),
         lambda: plain_card(approval, context, mention=mention),
     )
+
+
+async def _kept(keep: Callable[[], Awaitable[T]]) -> T:
+    """What `keep` returns, done again when the database fails it: what Slack has would be posted once more.
+
+    For what does no harm if it was recorded the first time.
+    """
+    for pause in KEPT_AGAIN_AFTER:
+        try:
+            return await keep()
+        except StoreError as error:
+            log.warning("what was posted is not kept yet", error=str(error))
+            await asyncio.sleep(pause)
+    return await keep()
 
 
 def _token(claimed: Card) -> str:
