@@ -60,7 +60,10 @@ class Lines:
         try:
             shown = await self.bring_up_to_date(run_id, turn.shown, counted)
             unanswered = False
-        except (SlackApiError, StoreError):
+        except SlackApiError as error:
+            unanswered = Fault.of(error).unanswered
+            raise
+        except StoreError:
             unanswered = False
             raise
         finally:

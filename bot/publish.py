@@ -16,14 +16,14 @@ from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
 from bot.blocks.target import Target
 from bot.forms import field_titles
 from bot.lines import Lines
-from bot.posting import GONE, Fault, Render, first_accepted, made
+from bot.posting import GONE, Fault, Held, Render, first_accepted, made
 from bot.reminding import reminder_of, repeat_of
 from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
 from bot.wake import Wake
 from store import approvals, cards, lines, notices, runs
 from store.errors import StoreError
-from store.records import Approval, Card, Notice
+from store.records import DMS, UPDATES, Approval, Card, Notice
 from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
 log = structlog.get_logger(__name__)
@@ -51,6 +51,7 @@ class SlackPublisher:
         self._slack = slack
         self._team = team
         self._texts = texts
+        self._held = Held()
         self.name = name
         self.lines = Lines(house, slack, texts, name=name, wake=wake)
 
@@ -78,11 +79,21 @@ class SlackPublisher:
 
     async def _claim_card(self) -> Card | None:
         return await cards.claim_behind(
-            self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS
+            self._house.db,
+            token=uuid4().hex,
+            worker=self.name,
+            lease=LEASE_SECONDS,
+            held=self._held.places(),
         )
 
     async def _claim_notice(self) -> Notice | None:
-        return await notices.claim(self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS)
+        return await notices.claim(
+            self._house.db,
+            token=uuid4().hex,
+            worker=self.name,
+            lease=LEASE_SECONDS,
+            held=self._held.places(),
+        )
 
     async def _lane(self, claimed: Card | None = None) -> int:
         matching = 0
@@ -146,7 +157,8 @@ class SlackPublisher:
         self, claimed: Card, approval: Approval, context: CardContext, channel: str, ts: str
     ) -> None:
         async def update(message: Message) -> Any:
-            return await self._slack.once.chat_update(channel=channel, ts=ts, **message.arguments())
+            with self._held.told(UPDATES):
+                return await self._slack.once.chat_update(channel=channel, ts=ts, **message.arguments())
 
         await first_accepted(update, _forms_of(approval, context, mention=False))
         await self._card_shown(claimed, approval, channel, ts)
@@ -199,6 +211,7 @@ class SlackPublisher:
             error=fault.code,
             retry_in=retry_in,
             unanswered=fault.unanswered,
+            counts=fault.counts(claimed.failures),
         )
         if claimed.failures == 0:
             self._wake.call()  # a notice may have waited for it
@@ -281,19 +294,21 @@ class SlackPublisher:
         return await _kept(lambda: notices.posted(self._house.db, claimed, claimed.token, ts=ts, **how))
 
     async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
-        return await self._slack.once.chat_postMessage(
-            channel=channel,
-            thread_ts=thread_ts,
-            unfurl_links=False,
-            unfurl_media=False,
-            **message.arguments(),
-        )
+        with self._held.told(channel):
+            return await self._slack.once.chat_postMessage(
+                channel=channel,
+                thread_ts=thread_ts,
+                unfurl_links=False,
+                unfurl_media=False,
+                **message.arguments(),
+            )
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
         """Bring the first message of a run's answer up to date; one that is gone is not missed."""
         run_id, shown = claimed.data["run_id"], None
         try:
-            shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
+            with self._held.told(UPDATES):
+                shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
         except SlackApiError as error:
             if error_code(error) not in GONE:
                 raise
@@ -333,8 +348,10 @@ class SlackPublisher:
         return await self._open_dm(claimed.user_id or ""), None
 
     async def _notice_failed(self, claimed: Notice, fault: Fault) -> bool:
-        """Try it again later, but not for ever: what is posted after it in its thread waits for it."""
-        retry_in = None if claimed.failures >= LAST_NOTICE_FAILURE else fault.retry_in(claimed.failures)
+        """Try it again later, but what may never go not for ever: what comes after it in its thread waits."""
+        counts = fault.counts(claimed.failures)
+        given_up = counts and claimed.failures >= LAST_NOTICE_FAILURE
+        retry_in = None if given_up else fault.retry_in(claimed.failures)
         fault.log("a notice cannot be posted", retry_in, kind=claimed.kind, notice=claimed.id)
         await notices.failed(
             self._house.db,
@@ -343,12 +360,14 @@ class SlackPublisher:
             error=fault.code,
             retry_in=retry_in,
             unanswered=fault.unanswered,
+            counts=counts,
         )
         self._wake.call_in(retry_in or 0.0)
         return False
 
     async def _open_dm(self, user_id: str) -> str:
-        answer = await self._slack.once.conversations_open(users=user_id)
+        with self._held.told(DMS):
+            answer = await self._slack.once.conversations_open(users=user_id)
         return str(answer["channel"]["id"])
 
 

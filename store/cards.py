@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from store import rows
 from store.engine import Database
-from store.records import Card
+from store.records import DMS, UPDATES, Card
 from store.statements.fragments import CARDS_FOLLOW, MAY_BE_LATE, again_after_a_lapse
 from store.values import new_id, text
 
@@ -17,10 +17,13 @@ DOUBT_SECONDS = 2.0
 _HELD = "(k.token IS NOT NULL AND k.lease_until >= house_now())"
 
 
-async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -> Card | None:
+async def claim_behind(
+    db: Database, *, token: str, worker: str, lease: float, held: Collection[str] = ()
+) -> Card | None:
     """Take one card that does not show its row yet, for `lease` seconds: one publisher per card at a time.
 
-    Or one that is to be shown once more, because an older update may have come after the last one.
+    Or one that is to be shown once more, because an older update may have come after the last one. `held`:
+    places to which nothing is to be sent now, by their ids, DMS and UPDATES.
     """
     row = await db.one(
         f"""WITH pick AS (
@@ -29,11 +32,12 @@ async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -
      AND (shown_version < wanted_version OR again_at <= house_now())
      AND (not_before IS NULL OR not_before <= house_now())
      AND (token IS NULL OR lease_until < house_now())
+     AND CASE WHEN ts IS NULL THEN coalesce(channel_id, '{DMS}') ELSE '{UPDATES}' END <> ALL(%(held)s)
    ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_after_a_lapse("k")},
        lease_until = house_now() + make_interval(secs => %(lease)s)
   FROM pick WHERE k.id = pick.id RETURNING {rows.CARD}""",
-        {"token": token, "worker": worker, "lease": lease},
+        {"token": token, "worker": worker, "lease": lease, "held": list(held)},
     )
     return None if row is None else rows.card(row)
 
@@ -106,14 +110,22 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
 
 
 async def failed(
-    db: Database, card_id: str, token: str, *, error: str, retry_in: float, unanswered: bool = False
+    db: Database,
+    card_id: str,
+    token: str,
+    *,
+    error: str,
+    retry_in: float,
+    unanswered: bool = False,
+    counts: bool = True,
 ) -> None:
     """The card could not be brought up to date; it is tried again after so many seconds.
 
     `unanswered`: an update may have been carried out, or may be later, after the next: it is shown twice.
+    `counts`: it is one more failure.
     """
     await db.query(
-        f"""UPDATE cards SET failures = failures + 1, last_error = %(error)s, token = NULL,
+        f"""UPDATE cards SET failures = failures + %(counts)s::int, last_error = %(error)s, token = NULL,
        lease_until = NULL,
        not_before = house_now() + make_interval(secs => %(seconds)s),
        again_at = CASE WHEN %(unanswered)s AND ts IS NOT NULL THEN {MAY_BE_LATE} ELSE again_at END
@@ -124,6 +136,7 @@ async def failed(
             "error": text(error),
             "seconds": retry_in,
             "unanswered": unanswered,
+            "counts": counts,
         },
     )
 
