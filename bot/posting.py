@@ -9,7 +9,8 @@ from typing import Any
 import structlog
 from slack_sdk.errors import SlackApiError
 
-from bot.blocks.bounded import Message
+from bot.blocks import limits
+from bot.blocks.bounded import Message, text_only
 from bot.slack import BROKEN, UNREACHABLE, error_code, retry_after
 
 log = structlog.get_logger(__name__)
@@ -17,13 +18,14 @@ log = structlog.get_logger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 300.0
 GROWS_UNTIL = 8  # failures: the next pause is the longest
 
-# what a message can be refused for because of its blocks
-REFUSED_BLOCKS = frozenset(
+# what a message can be refused for because of what it is made of
+REFUSED_CONTENT = frozenset(
     {
         "invalid_blocks",
         "invalid_attachments",
         "invalid_blocks_format",
         "msg_blocks_too_long",
+        "msg_too_long",
         "block_mismatch",
     }
 )
@@ -110,7 +112,7 @@ class Held:
 
 
 async def first_accepted(send: Callable[[Message], Awaitable[Any]], forms: Iterable[Render]) -> Any:
-    """Slack's answer to the first form of a message that can be made and whose blocks it does not refuse.
+    """Slack's answer to the first form of a message that can be made and whose content it does not refuse.
 
     Raises SlackApiError when it refuses them all, or for any other reason at once; and what `made` raises.
     """
@@ -119,12 +121,17 @@ async def first_accepted(send: Callable[[Message], Awaitable[Any]], forms: Itera
         try:
             return await send(message)
         except SlackApiError as error:
-            if error_code(error) not in REFUSED_BLOCKS:
+            if error_code(error) not in REFUSED_CONTENT:
                 raise
-            log.warning("Slack refused the blocks of a message", error=error_code(error))
+            log.warning("Slack refused a form of a message", error=error_code(error))
             refusal = error
     assert refusal is not None, "or `made` had raised"
     raise refusal
+
+
+def plainer(message: Message) -> tuple[Render, ...]:
+    """The message, and what is left of it for a Slack that refuses its blocks, or so long a text."""
+    return (lambda: message, lambda: text_only(message), lambda: text_only(message, limits.SHORT_TEXT))
 
 
 def made(forms: Iterable[Render]) -> Iterator[Message]:

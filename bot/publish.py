@@ -16,7 +16,7 @@ from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
 from bot.blocks.target import Target
 from bot.forms import field_titles
 from bot.lines import Lines
-from bot.posting import GONE, Fault, Held, Render, first_accepted, made
+from bot.posting import GONE, REFUSED_CONTENT, Fault, Held, Render, first_accepted, made, plainer
 from bot.reminding import reminder_of, repeat_of
 from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
@@ -147,10 +147,8 @@ class SlackPublisher:
     async def _post_card(self, claimed: Card, approval: Approval, context: CardContext) -> None:
         channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")
 
-        async def post(message: Message) -> Any:
-            return await self._post(channel, None, message)
-
-        answer = await first_accepted(post, _forms_of(approval, context, mention=True))
+        forms = _forms_of(approval, context, mention=True)
+        answer = await first_accepted(lambda form: self._post(channel, None, form), forms)
         await self._card_shown(claimed, approval, answer["channel"], answer["ts"])
 
     async def _update_card(
@@ -269,7 +267,7 @@ class SlackPublisher:
                 return await self._remind(claimed)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
-            answer = await self._post(channel, thread_ts, message)
+            answer = await self._post_notice(channel, thread_ts, message)
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
@@ -285,7 +283,7 @@ class SlackPublisher:
             await notices.withdraw(self._house.db, claimed, claimed.token)
             return True
         message, channel, ts = found
-        answer = await self._post(channel, ts, message)
+        answer = await self._post_notice(channel, ts, message)
         await self._notice_shown(claimed, answer["ts"], elsewhere=True)
         return True
 
@@ -293,14 +291,18 @@ class SlackPublisher:
         """See notices.posted."""
         return await _kept(lambda: notices.posted(self._house.db, claimed, claimed.token, ts=ts, **how))
 
+    async def _post_notice(self, channel: str, thread_ts: str | None, message: Message) -> Any:
+        return await first_accepted(lambda form: self._post(channel, thread_ts, form), plainer(message))
+
     async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
+        shown = {name: value for name, value in message.arguments().items() if value}  # perhaps no blocks
         with self._held.told(channel):
             return await self._slack.once.chat_postMessage(
                 channel=channel,
                 thread_ts=thread_ts,
                 unfurl_links=False,
                 unfurl_media=False,
-                **message.arguments(),
+                **shown,
             )
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
@@ -350,7 +352,7 @@ class SlackPublisher:
     async def _notice_failed(self, claimed: Notice, fault: Fault) -> bool:
         """Try it again later, but what may never go not for ever: what comes after it in its thread waits."""
         counts = fault.counts(claimed.failures)
-        given_up = counts and claimed.failures >= LAST_NOTICE_FAILURE
+        given_up = fault.code in REFUSED_CONTENT or (counts and claimed.failures >= LAST_NOTICE_FAILURE)
         retry_in = None if given_up else fault.retry_in(claimed.failures)
         fault.log("a notice cannot be posted", retry_in, kind=claimed.kind, notice=claimed.id)
         await notices.failed(

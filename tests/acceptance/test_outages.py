@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from agent.scripted import say, script, step
 from bot.following import Following
 from bot.posting import Held
 from bot.sandbox import Fault, Message
@@ -82,6 +83,45 @@ async def test_a_card_that_changes_meanwhile_waits_as_long_as_slack_asks_for_upd
             await stage.db.query("UPDATE cards SET wanted_version = %s, not_before = NULL", [version])
             await stage.processes[0].app.bot.publisher.publish_cards()
         assert [call.error for call in updates(stage, card)] == ["fault:rate_limited"]
+
+
+@pytest.mark.parametrize("code", ["msg_blocks_too_long", "msg_too_long"])
+@pytest.mark.parametrize("times", [1, 2])
+async def test_what_slack_refuses_to_show_is_said_in_plain_text_and_cut_if_that_is_too_long(
+    database: Database, monkeypatch: pytest.MonkeyPatch, code: str, times: int
+) -> None:
+    long = script(step(say(f"All 38 are done. {'word ' * 1900}")))
+    async with staged(database, monkeypatch, long) as stage:
+        stage.model.hold()
+        asked = await stage.ask()
+        await eventually(lambda: all_said(stage))
+        stage.sandbox.faults.add("chat.postMessage", Fault.error(code), times=times)
+        await stage.model.release()
+        await stage.said(asked, "All 38 are done.")
+        answer = stage.sandbox.channel(SUPPORT).thread(asked.ts)[-1]
+        assert answer.blocks == [] and len(answer.text) <= (4_000, 1_000)[times - 1]
+        assert [call.error for call in posts(stage)] == [None, *[code] * times, None]
+
+
+async def test_what_slack_refuses_in_every_form_is_not_sent_over_and_over_and_holds_nothing_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, HELLO) as stage:
+        stage.sandbox.faults.add("chat.postMessage", Fault.error("msg_too_long"), times=3)
+        await stage.said(await stage.ask("hello"), ANSWER)
+        assert [call.error for call in posts(stage)] == [*["msg_too_long"] * 3, None]
+
+
+async def test_what_is_brought_up_to_date_is_said_in_plain_text_if_its_blocks_are_refused(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, HELLO) as stage:
+        stage.model.hold()
+        asked = await stage.ask("hello")
+        await eventually(lambda: all_said(stage))
+        stage.sandbox.faults.add("chat.update", Fault.error("invalid_blocks"), times=1)
+        await stage.model.release()
+        await stage.said(asked, "Finished.")
 
 
 def posts(stage: Stage) -> list[ApiCall]:

@@ -42,7 +42,7 @@ class Refusing:
         return message.text
 
 
-@pytest.mark.parametrize("code", ["invalid_blocks", "invalid_attachments"])
+@pytest.mark.parametrize("code", ["invalid_blocks", "invalid_attachments", "msg_too_long"])
 async def test_a_message_whose_blocks_are_refused_is_sent_in_its_next_form(code: str) -> None:
     assert await first_accepted(Refusing(code), FORMS) == "plainer"
     assert await first_accepted(Refusing(code, code), FORMS) == "plain"
