@@ -166,9 +166,12 @@ class Following:
             return
         except (SlackApiError, StoreError, *UNREACHABLE) as error:
             fault = Fault.of(error)
-            shown, again = False, fault.code not in GONE
-            self._allowance.pause(fault.pause or 0.0)
             log.info("progress not shown", run=run_id, error=fault.code)
+            if fault.pause is not None:
+                self._allowance.pause(fault.pause)
+                followed.moved = True
+                return
+            shown, again = False, fault.code not in GONE
         followed.failures = 0 if shown else followed.failures + 1
         if again and 0 < followed.failures < MOST_FAILURES:
             followed.moved = True

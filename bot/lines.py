@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import uuid4
 
 import structlog
@@ -16,7 +17,7 @@ from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.people import deciding_roles
 from bot.following import Busy, Following, Said
 from bot.identity import ask_for, why_nobody
-from bot.posting import Fault
+from bot.posting import Fault, first_accepted, plainer
 from bot.slack import UNREACHABLE, Slack
 from bot.texts import Texts
 from bot.wake import Wake
@@ -60,7 +61,10 @@ class Lines:
         try:
             shown = await self.bring_up_to_date(run_id, turn.shown, counted)
             unanswered = False
-        except (SlackApiError, StoreError):
+        except SlackApiError as error:
+            unanswered = Fault.of(error).unanswered
+            raise
+        except StoreError:
             unanswered = False
             raise
         finally:
@@ -78,12 +82,15 @@ class Lines:
         rows = await lines.read(self._house.db, run_id)
         if rows is None:
             return None
+        channel, ts = rows.conversation.channel_id, rows.ts
         said = await self._message(rows, counted or self.following.counted(run_id))
+
+        async def update(message: Message) -> Any:
+            return await self._slack.quick.chat_update(channel=channel, ts=ts, **message.arguments())
+
         digest = _digest(said)
         if digest != shown:
-            await self._slack.quick.chat_update(
-                channel=rows.conversation.channel_id, ts=rows.ts, **said.arguments()
-            )
+            await first_accepted(update, plainer(said))
         return digest
 
     async def _message(self, rows: Line, counted: Said | None) -> Message:

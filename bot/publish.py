@@ -1,8 +1,8 @@
 """Makes every copy of a card match its row, and posts the notices: claims one, renders it, records it."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import structlog
@@ -16,14 +16,14 @@ from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
 from bot.blocks.target import Target
 from bot.forms import field_titles
 from bot.lines import Lines
-from bot.posting import GONE, Fault, Render, first_accepted, made
+from bot.posting import GONE, REFUSED_CONTENT, Fault, Held, Render, first_accepted, made, plainer
 from bot.reminding import reminder_of, repeat_of
 from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
 from bot.texts import Texts
 from bot.wake import Wake
 from store import approvals, cards, lines, notices, runs
 from store.errors import StoreError
-from store.records import Approval, Card, Notice
+from store.records import DMS, UPDATES, Approval, Card, Notice
 from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
 log = structlog.get_logger(__name__)
@@ -31,10 +31,12 @@ log = structlog.get_logger(__name__)
 LEASE_SECONDS = 20.0  # longer than two calls of Slack that are given up after 8 s
 LANES = 4  # cards on their way at once: one slow channel must not hold up the others
 LAST_NOTICE_FAILURE = 15  # about 40 minutes
+KEPT_AGAIN_AFTER = (0.0, 0.5, 2.0)  # seconds
 # A worker tells of these itself; another process, which knows less, could be the last to speak.
 WORKERS_STEPS = frozenset(
     {ApprovalStatus.EXECUTING, ApprovalStatus.EXECUTED, ApprovalStatus.FAILED, ApprovalStatus.SUPERSEDED}
 )
+T = TypeVar("T")
 
 
 class SlackPublisher:
@@ -49,6 +51,7 @@ class SlackPublisher:
         self._slack = slack
         self._team = team
         self._texts = texts
+        self._held = Held()
         self.name = name
         self.lines = Lines(house, slack, texts, name=name, wake=wake)
 
@@ -76,11 +79,21 @@ class SlackPublisher:
 
     async def _claim_card(self) -> Card | None:
         return await cards.claim_behind(
-            self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS
+            self._house.db,
+            token=uuid4().hex,
+            worker=self.name,
+            lease=LEASE_SECONDS,
+            held=self._held.places(),
         )
 
     async def _claim_notice(self) -> Notice | None:
-        return await notices.claim(self._house.db, token=uuid4().hex, worker=self.name, lease=LEASE_SECONDS)
+        return await notices.claim(
+            self._house.db,
+            token=uuid4().hex,
+            worker=self.name,
+            lease=LEASE_SECONDS,
+            held=self._held.places(),
+        )
 
     async def _lane(self, claimed: Card | None = None) -> int:
         matching = 0
@@ -128,30 +141,30 @@ class SlackPublisher:
         now = approval.revision if approval.status in OPEN_APPROVALS else 0
         if claimed.user_id is not None or claimed.told_revision == now:  # a copy has nothing to add
             return
-        if await cards.tell_others(self._house.db, claimed, now):
+        if await _kept(lambda: cards.tell_others(self._house.db, claimed, now)):
             self._wake.call()
 
     async def _post_card(self, claimed: Card, approval: Approval, context: CardContext) -> None:
         channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")
 
-        async def post(message: Message) -> Any:
-            return await self._post(channel, None, message)
-
-        answer = await first_accepted(post, _forms_of(approval, context, mention=True))
+        forms = _forms_of(approval, context, mention=True)
+        answer = await first_accepted(lambda form: self._post(channel, None, form), forms)
         await self._card_shown(claimed, approval, answer["channel"], answer["ts"])
 
     async def _update_card(
         self, claimed: Card, approval: Approval, context: CardContext, channel: str, ts: str
     ) -> None:
         async def update(message: Message) -> Any:
-            return await self._slack.once.chat_update(channel=channel, ts=ts, **message.arguments())
+            with self._held.told(UPDATES):
+                return await self._slack.once.chat_update(channel=channel, ts=ts, **message.arguments())
 
         await first_accepted(update, _forms_of(approval, context, mention=False))
         await self._card_shown(claimed, approval, channel, ts)
 
     async def _card_shown(self, claimed: Card, approval: Approval, channel: str, ts: str) -> None:
-        recorded = await cards.posted(
-            self._house.db, claimed, _token(claimed), channel_id=channel, ts=ts, version=approval.version
+        version, token = approval.version, _token(claimed)
+        recorded = await _kept(
+            lambda: cards.posted(self._house.db, claimed, token, channel_id=channel, ts=ts, version=version)
         )
         if approval.status not in WORKERS_STEPS:
             self.lines.following.moved(approval.run_id)
@@ -196,6 +209,7 @@ class SlackPublisher:
             error=fault.code,
             retry_in=retry_in,
             unanswered=fault.unanswered,
+            counts=fault.counts(claimed.failures),
         )
         if claimed.failures == 0:
             self._wake.call()  # a notice may have waited for it
@@ -253,11 +267,11 @@ class SlackPublisher:
                 return await self._remind(claimed)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
-            answer = await self._post(channel, thread_ts, message)
+            answer = await self._post_notice(channel, thread_ts, message)
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
-        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], moved=moved)
+        await self._notice_shown(claimed, answer["ts"], moved=moved)
         if claimed.kind == NoticeKind.RUN_RECEIVED:
             self.lines.following.moved(claimed.data["run_id"])
         return True
@@ -269,28 +283,38 @@ class SlackPublisher:
             await notices.withdraw(self._house.db, claimed, claimed.token)
             return True
         message, channel, ts = found
-        answer = await self._post(channel, ts, message)
-        await notices.posted(self._house.db, claimed, claimed.token, ts=answer["ts"], elsewhere=True)
+        answer = await self._post_notice(channel, ts, message)
+        await self._notice_shown(claimed, answer["ts"], elsewhere=True)
         return True
 
+    async def _notice_shown(self, claimed: Notice, ts: str, **how: Any) -> bool:
+        """See notices.posted."""
+        return await _kept(lambda: notices.posted(self._house.db, claimed, claimed.token, ts=ts, **how))
+
+    async def _post_notice(self, channel: str, thread_ts: str | None, message: Message) -> Any:
+        return await first_accepted(lambda form: self._post(channel, thread_ts, form), plainer(message))
+
     async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
-        return await self._slack.once.chat_postMessage(
-            channel=channel,
-            thread_ts=thread_ts,
-            unfurl_links=False,
-            unfurl_media=False,
-            **message.arguments(),
-        )
+        shown = {name: value for name, value in message.arguments().items() if value}  # perhaps no blocks
+        with self._held.told(channel):
+            return await self._slack.once.chat_postMessage(
+                channel=channel,
+                thread_ts=thread_ts,
+                unfurl_links=False,
+                unfurl_media=False,
+                **shown,
+            )
 
     async def _update_line(self, claimed: Notice, ts: str) -> bool:
         """Bring the first message of a run's answer up to date; one that is gone is not missed."""
         run_id, shown = claimed.data["run_id"], None
         try:
-            shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
+            with self._held.told(UPDATES):
+                shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
         except SlackApiError as error:
             if error_code(error) not in GONE:
                 raise
-        if not await notices.posted(self._house.db, claimed, claimed.token, ts=ts, shown=shown):
+        if not await self._notice_shown(claimed, ts, shown=shown):
             await lines.let_go(self._house.db, run_id, claimed.token, shown=None)  # it may have come last
             self._wake.call()
         return True
@@ -326,8 +350,10 @@ class SlackPublisher:
         return await self._open_dm(claimed.user_id or ""), None
 
     async def _notice_failed(self, claimed: Notice, fault: Fault) -> bool:
-        """Try it again later, but not for ever: what is posted after it in its thread waits for it."""
-        retry_in = None if claimed.failures >= LAST_NOTICE_FAILURE else fault.retry_in(claimed.failures)
+        """Try it again later, but what may never go not for ever: what comes after it in its thread waits."""
+        counts = fault.counts(claimed.failures)
+        given_up = fault.code in REFUSED_CONTENT or (counts and claimed.failures >= LAST_NOTICE_FAILURE)
+        retry_in = None if given_up else fault.retry_in(claimed.failures)
         fault.log("a notice cannot be posted", retry_in, kind=claimed.kind, notice=claimed.id)
         await notices.failed(
             self._house.db,
@@ -336,12 +362,14 @@ class SlackPublisher:
             error=fault.code,
             retry_in=retry_in,
             unanswered=fault.unanswered,
+            counts=counts,
         )
         self._wake.call_in(retry_in or 0.0)
         return False
 
     async def _open_dm(self, user_id: str) -> str:
-        answer = await self._slack.once.conversations_open(users=user_id)
+        with self._held.told(DMS):
+            answer = await self._slack.once.conversations_open(users=user_id)
         return str(answer["channel"]["id"])
 
 
@@ -351,6 +379,20 @@ def _forms_of(approval: Approval, context: CardContext, *, mention: bool) -> tup
         lambda: card(approval, context, mention=mention, table=False),
         lambda: plain_card(approval, context, mention=mention),
     )
+
+
+async def _kept(keep: Callable[[], Awaitable[T]]) -> T:
+    """What `keep` returns, done again when the database fails it: what Slack has would be posted once more.
+
+    For what does no harm if it was recorded the first time.
+    """
+    for pause in KEPT_AGAIN_AFTER:
+        try:
+            return await keep()
+        except StoreError as error:
+            log.warning("what was posted is not kept yet", error=str(error))
+            await asyncio.sleep(pause)
+    return await keep()
 
 
 def _token(claimed: Card) -> str:

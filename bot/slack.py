@@ -27,9 +27,10 @@ ONCE_SECONDS = 8.0
 QUICK_SECONDS = 2.0
 UNREACHABLE = (aiohttp.ClientError, TimeoutError)
 """What a call that got no answer raises; whether it was carried out is not known."""
-PASSING = frozenset(
-    {"fatal_error", "internal_error", "rate_limited", "ratelimited", "request_timeout", "service_unavailable"}
-)
+RATE_LIMITED = frozenset({"rate_limited", "ratelimited"})
+BROKEN = frozenset({"fatal_error", "internal_error", "request_timeout", "service_unavailable"})
+"""Slack failed in the middle: "some aspect of the operation" may have succeeded."""
+PASSING = RATE_LIMITED | BROKEN
 """https://docs.slack.dev/reference/methods/auth.test: errors that say nothing about the token."""
 
 
@@ -181,7 +182,7 @@ def _app_token_refused(code: str) -> str:
 
 def retry_after(error: SlackApiError) -> float | None:
     """The seconds that Slack asks to wait (429), or None."""
-    if getattr(error.response, "status_code", None) != 429:
+    if getattr(error.response, "status_code", None) != 429 and error_code(error) not in RATE_LIMITED:
         return None
     headers = {name.lower(): value for name, value in error.response.headers.items()}
     value = headers.get("retry-after", "1")

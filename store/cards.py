@@ -1,10 +1,14 @@
-"""Cards: copies of an approval in Slack, each with the version it shows and the version it should show."""
+"""Cards: copies of an approval in Slack, each with the version it shows and the version it should show.
+
+Who changes cards of several approvals in one step has locked all of these approvals, by id; a card by itself
+is changed without its approval, by who locks nothing else.
+"""
 
 from collections.abc import Collection
 
 from store import rows
 from store.engine import Database
-from store.records import Card
+from store.records import DMS, UPDATES, Card
 from store.statements.fragments import CARDS_FOLLOW, MAY_BE_LATE, again_after_a_lapse
 from store.values import new_id, text
 
@@ -13,10 +17,13 @@ DOUBT_SECONDS = 2.0
 _HELD = "(k.token IS NOT NULL AND k.lease_until >= house_now())"
 
 
-async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -> Card | None:
+async def claim_behind(
+    db: Database, *, token: str, worker: str, lease: float, held: Collection[str] = ()
+) -> Card | None:
     """Take one card that does not show its row yet, for `lease` seconds: one publisher per card at a time.
 
-    Or one that is to be shown once more, because an older update may have come after the last one.
+    Or one that is to be shown once more, because an older update may have come after the last one. `held`:
+    places to which nothing is to be sent now, by their ids, DMS and UPDATES.
     """
     row = await db.one(
         f"""WITH pick AS (
@@ -25,11 +32,12 @@ async def claim_behind(db: Database, *, token: str, worker: str, lease: float) -
      AND (shown_version < wanted_version OR again_at <= house_now())
      AND (not_before IS NULL OR not_before <= house_now())
      AND (token IS NULL OR lease_until < house_now())
+     AND CASE WHEN ts IS NULL THEN coalesce(channel_id, '{DMS}') ELSE '{UPDATES}' END <> ALL(%(held)s)
    ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_after_a_lapse("k")},
        lease_until = house_now() + make_interval(secs => %(lease)s)
   FROM pick WHERE k.id = pick.id RETURNING {rows.CARD}""",
-        {"token": token, "worker": worker, "lease": lease},
+        {"token": token, "worker": worker, "lease": lease, "held": list(held)},
     )
     return None if row is None else rows.card(row)
 
@@ -49,23 +57,37 @@ async def tell_others(db: Database, card: Card, revision: int) -> int:
 approval AS (
   UPDATE approvals b SET version = b.version + 1 FROM other WHERE b.id = other.id
   RETURNING b.id, b.version),
-{CARDS_FOLLOW},
-told AS (
-  UPDATE cards SET told_revision = %(revision)s
-   WHERE id = %(card)s AND (SELECT count(*) FROM approval) >= 0)
+{CARDS_FOLLOW}
 SELECT id FROM approval""",
-        {"approval": card.approval_id, "card": card.id, "revision": revision},
+        {"approval": card.approval_id},
     )
+    # by itself, because two that tell each other would each wait for the other's card; if it fails, they are
+    # told once more
+    await db.query("UPDATE cards SET told_revision = %s WHERE id = %s", [revision, card.id])
     return len(found)
 
 
-def _replaced_follows(cards: str) -> str:
+def _replaced_follows(is_shown: str) -> str:
     """The card of the approval that theirs replaces has a link to them, and is behind from now on."""
-    return f"""approval AS (
+    return f"""WITH locked AS (
+  SELECT a.id FROM approvals b JOIN approvals a ON a.id IN (b.id, b.replaces)
+   WHERE b.id = %(approval)s AND b.replaces IS NOT NULL AND {is_shown}
+   ORDER BY a.id FOR NO KEY UPDATE OF a),
+approval AS (
   UPDATE approvals a SET version = a.version + 1
-    FROM {cards} JOIN approvals b ON b.id = {cards}.approval_id
-   WHERE a.id = b.replaces AND %(linked)s RETURNING a.id, a.version),
-{CARDS_FOLLOW}"""
+    FROM locked WHERE a.id = locked.id AND a.id <> %(approval)s RETURNING a.id, a.version),
+{CARDS_FOLLOW}
+SELECT id FROM approval"""
+
+
+_REPLACED_FOLLOWS_A_POST = _replaced_follows(
+    "EXISTS (SELECT FROM cards k WHERE k.id = %(card)s AND k.token = %(token)s)"
+)
+_POSTED = """UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
+       posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
+       last_error = NULL, not_before = NULL,
+       again_at = CASE WHEN again_at > house_now() THEN again_at END
+ WHERE id = %(card)s AND token = %(token)s RETURNING id"""
 
 
 async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: str, version: int) -> bool:
@@ -73,36 +95,37 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
 
     The card of the approval that this one replaces has a link to it, and is to show where it is from now on.
     """
-    row = await db.one(
-        f"""WITH posted AS (
-  UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_version = %(version)s,
-         posted_at = coalesce(posted_at, house_now()), token = NULL, lease_until = NULL, failures = 0,
-         last_error = NULL, not_before = NULL,
-         again_at = CASE WHEN again_at > house_now() THEN again_at END
-   WHERE id = %(card)s AND token = %(token)s RETURNING id, approval_id),
-{_replaced_follows("posted")}
-SELECT id FROM posted""",
-        {
-            "card": card.id,
-            "token": token,
-            "channel": channel_id,
-            "ts": ts,
-            "version": version,
-            "linked": card.ts is None and card.user_id is None,
-        },
-    )
-    return row is not None
+    own = {
+        "approval": card.approval_id,
+        "card": card.id,
+        "token": token,
+        "channel": channel_id,
+        "ts": ts,
+        "version": version,
+    }
+    if card.ts is not None or card.user_id is not None:
+        return await db.one(_POSTED, own) is not None
+    _, row = await db.together((_REPLACED_FOLLOWS_A_POST, own), (_POSTED, own))
+    return bool(row)
 
 
 async def failed(
-    db: Database, card_id: str, token: str, *, error: str, retry_in: float, unanswered: bool = False
+    db: Database,
+    card_id: str,
+    token: str,
+    *,
+    error: str,
+    retry_in: float,
+    unanswered: bool = False,
+    counts: bool = True,
 ) -> None:
     """The card could not be brought up to date; it is tried again after so many seconds.
 
     `unanswered`: an update may have been carried out, or may be later, after the next: it is shown twice.
+    `counts`: it is one more failure.
     """
     await db.query(
-        f"""UPDATE cards SET failures = failures + 1, last_error = %(error)s, token = NULL,
+        f"""UPDATE cards SET failures = failures + %(counts)s::int, last_error = %(error)s, token = NULL,
        lease_until = NULL,
        not_before = house_now() + make_interval(secs => %(seconds)s),
        again_at = CASE WHEN %(unanswered)s AND ts IS NOT NULL THEN {MAY_BE_LATE} ELSE again_at END
@@ -113,6 +136,7 @@ async def failed(
             "error": text(error),
             "seconds": retry_in,
             "unanswered": unanswered,
+            "counts": counts,
         },
     )
 
@@ -173,6 +197,25 @@ async def lost(db: Database, card_id: str, token: str) -> None:
     )
 
 
+_IS_KNOWN = """EXISTS (
+    SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
+     UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts))"""
+_IS_UNPOSTED = f"""k.approval_id = %(approval)s AND k.team_id = %(team)s AND k.ts IS NULL
+     AND (k.channel_id = %(channel)s OR k.user_id = %(user)s) AND NOT {_IS_KNOWN}"""
+_REPLACED_FOLLOWS_A_COPY = _replaced_follows(f"EXISTS (SELECT FROM cards k WHERE {_IS_UNPOSTED})")
+_ADOPT = f"""WITH unposted AS (SELECT k.id FROM cards k WHERE {_IS_UNPOSTED} LIMIT 1 FOR UPDATE),
+taken AS (
+  UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
+         lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
+    FROM unposted WHERE k.id = unposted.id RETURNING k.id),
+added AS (
+  INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
+  SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
+   WHERE a.id = %(approval)s AND NOT {_IS_KNOWN} AND NOT EXISTS (SELECT FROM taken)
+  ON CONFLICT DO NOTHING RETURNING id)
+SELECT id FROM taken UNION ALL SELECT id FROM added"""
+
+
 async def adopt(
     db: Database, *, approval_id: str, team_id: str, channel_id: str, ts: str, user_id: str | None
 ) -> bool:
@@ -181,37 +224,18 @@ async def adopt(
     It was posted, but the answer or its poster was lost: so it takes the place of a copy that is still to be
     posted there, whoever is about to. `user_id`: in this person's DM.
     """
-    row = await db.one(
-        f"""WITH known AS (
-  SELECT FROM cards WHERE team_id = %(team)s AND channel_id = %(channel)s AND ts = %(ts)s
-   UNION ALL SELECT FROM cards WHERE approval_id = %(approval)s AND %(ts)s = ANY(lost_ts)),
-unposted AS (
-  SELECT id FROM cards
-   WHERE approval_id = %(approval)s AND team_id = %(team)s AND ts IS NULL AND NOT EXISTS (SELECT FROM known)
-     AND (channel_id = %(channel)s OR user_id = %(user)s)
-   LIMIT 1 FOR UPDATE),
-taken AS (
-  UPDATE cards k SET channel_id = %(channel)s, ts = %(ts)s, shown_version = 0, token = NULL,
-         lease_until = NULL, failures = 0, last_error = NULL, not_before = NULL
-    FROM unposted WHERE k.id = unposted.id RETURNING k.id, k.approval_id),
-{_replaced_follows("taken")},
-added AS (
-  INSERT INTO cards (id, approval_id, team_id, channel_id, user_id, ts, wanted_version)
-  SELECT %(id)s, a.id, %(team)s, %(channel)s, %(user)s, %(ts)s, a.version FROM approvals a
-   WHERE a.id = %(approval)s AND NOT EXISTS (SELECT FROM known) AND NOT EXISTS (SELECT FROM taken)
-  ON CONFLICT DO NOTHING RETURNING id)
-SELECT id FROM taken UNION ALL SELECT id FROM added""",
-        {
-            "id": new_id("card"),
-            "approval": text(approval_id),
-            "team": team_id,
-            "channel": channel_id,
-            "user": user_id,
-            "linked": user_id is None,
-            "ts": ts,
-        },
-    )
-    return row is not None
+    found = {
+        "id": new_id("card"),
+        "approval": text(approval_id),
+        "team": team_id,
+        "channel": channel_id,
+        "user": user_id,
+        "ts": ts,
+    }
+    if user_id is not None:
+        return await db.one(_ADOPT, found) is not None
+    _, row = await db.together((_REPLACED_FOLLOWS_A_COPY, found), (_ADOPT, found))
+    return bool(row)
 
 
 async def of_approvals(db: Database, approval_ids: Collection[str]) -> list[Card]:

@@ -3,18 +3,23 @@
 The first message of the answer to a run is brought up to date later: then it waits again, with its `ts`.
 """
 
+from collections.abc import Collection
+
 from store import rows
 from store.engine import Database
-from store.records import Json, Notice
+from store.records import DMS, UPDATES, Json, Notice
 from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
 from store.values import dump, text
 
 
-async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notice | None:
+async def claim(
+    db: Database, *, token: str, worker: str, lease: float, held: Collection[str] = ()
+) -> Notice | None:
     """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order.
 
     One with a `ts` is to be brought up to date; it comes after all that are to be posted, and holds up none.
     One that tells of new cards waits ten seconds for them, unless they cannot be posted: it links them.
+    `held`: places to which nothing is to be sent now, by their ids, DMS and UPDATES.
     """
     row = await db.one(
         f"""WITH pick AS (
@@ -25,6 +30,10 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> Notic
      AND (w.token IS NULL OR w.lease_until < house_now())
      AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
                       AND e.conversation_id = w.conversation_id)
+     AND CASE WHEN w.ts IS NOT NULL THEN '{UPDATES}'
+              WHEN w.user_id IS NOT NULL THEN '{DMS}'
+              ELSE (SELECT n.channel_id FROM conversations n WHERE n.id = w.conversation_id)
+         END <> ALL(%(held)s)
      AND NOT EXISTS (SELECT FROM jsonb_array_elements_text(w.data->'approval_ids') a
                        JOIN cards k ON k.approval_id = a
                       WHERE k.user_id IS NULL AND k.ts IS NULL AND k.failures = 0
@@ -38,7 +47,7 @@ taken AS (
             w.failures, w.token, w.ts, w.version, CASE WHEN w.again_at IS NULL THEN w.shown END AS shown)
 SELECT taken.*, n.team_id, n.channel_id, n.thread_ts
   FROM taken LEFT JOIN conversations n ON n.id = taken.conversation_id""",
-        {"token": token, "worker": worker, "lease": lease},
+        {"token": token, "worker": worker, "lease": lease, "held": list(held)},
     )
     return None if row is None else rows.notice(row)
 
@@ -93,13 +102,15 @@ async def failed(
     error: str,
     retry_in: float | None,
     unanswered: bool = False,
+    counts: bool = True,
 ) -> None:
     """It could not be posted: again after so many seconds, or never (None: it would stop its thread).
 
-    `unanswered`: what is in Slack already is shown once more later, as with a card.
+    `unanswered`: what is in Slack already is shown once more later, as with a card. `counts`: it is one more
+    failure.
     """
     await db.query(
-        f"""UPDATE notices SET failures = failures + 1, last_error = %(error)s, token = NULL,
+        f"""UPDATE notices SET failures = failures + %(counts)s::int, last_error = %(error)s, token = NULL,
        lease_until = NULL,
        posted_at = CASE WHEN %(seconds)s::float IS NULL THEN house_now() END,
        not_before = house_now() + make_interval(secs => coalesce(%(seconds)s::float, 0)), shown = NULL,
@@ -111,6 +122,7 @@ async def failed(
             "error": text(error),
             "seconds": retry_in,
             "unanswered": unanswered,
+            "counts": counts,
         },
     )
 

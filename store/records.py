@@ -286,6 +286,10 @@ class Card:
     token: str | None = None
 
 
+DMS, UPDATES = "", "updates"
+"""Places to send to, beside the ids of channels: DMs that are to be opened; all that is in Slack already."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """A message of the bot that is not a card: in a conversation's thread, or to a person's DM.

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.legible import ELLIPSIS
 from bot.blocks import limits
-from bot.blocks.characters import one_line, tidy, tidy_line
+from bot.blocks.characters import cut, one_line, tidy, tidy_line
 from bot.blocks.phrases import Phrase, Words, elements, mrkdwn, plain
 from bot.blocks.target import Target
 
@@ -34,6 +35,16 @@ class Message:
 def message(text: Phrase, blocks: Iterable[Block]) -> Message:
     """A message of at most 50 blocks; its text is never empty."""
     return Message(mrkdwn(text, limits.MESSAGE_TEXT) or EMPTY, tuple(blocks)[: limits.BLOCKS_PER_MESSAGE])
+
+
+def text_only(shown: Message, limit: int = limits.MESSAGE_TEXT) -> Message:
+    """The message without its blocks, its text cut to `limit`, but inside no token and no entity."""
+    text = cut(shown.text, limit)
+    for begin, end in ("<>", "&;"):
+        at = text.rfind(begin)
+        if at > text.rfind(end):
+            text = text[:at].rstrip() + ELLIPSIS
+    return Message(text, ())
 
 
 def sentence(phrase: Phrase) -> Message:

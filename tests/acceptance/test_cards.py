@@ -1,6 +1,7 @@
 """Cards match their rows: lost posts, refused blocks and deleted messages heal by themselves."""
 
 from collections.abc import Awaitable, Callable
+from itertools import count
 from typing import Any, LiteralString, TypeAlias
 
 import pytest
@@ -8,10 +9,11 @@ import pytest
 from bot.blocks.card import CardContext
 from bot.publish import SlackPublisher
 from bot.sandbox import Fault
-from store import approvals, cards
+from store import approvals, cards, notices
+from store.errors import DatabaseUnavailable, StatementRefused, StoreError, Unconfirmed
 from store.records import Approval, Card, Notice
 from tests.acceptance.scripts import ONLY_ASK, ask_for_refunds
-from tests.acceptance.stage import APPROVALS, Stage, eventually, staged
+from tests.acceptance.stage import APPROVALS, SUPPORT, Stage, eventually, staged
 from tests.acceptance.test_messages import HELLO
 from tests.databases import Database
 
@@ -126,6 +128,51 @@ async def test_a_notice_that_cannot_be_posted_holds_up_no_other_and_is_tried_aga
             await stage.said(await stage.ask("hello again"), "Hello yourself.")
         await try_again(stage, "notices")
         await stage.said(first, "Hello yourself.")
+
+
+ERRORS = [
+    StatementRefused("The database refused a statement (40P01): deadlock detected", "40P01"),
+    DatabaseUnavailable("All of this process's connections to PostgreSQL are busy."),
+    Unconfirmed("The database did not answer: the connection was closed."),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+async def test_what_is_in_slack_is_not_posted_again_because_the_database_fails_to_keep_it_at_first(
+    database: Database, monkeypatch: pytest.MonkeyPatch, error: StoreError
+) -> None:
+    for module in (cards, notices):
+        monkeypatch.setattr(module, "posted", at_second(module.posted, error))
+    monkeypatch.setattr(cards, "tell_others", at_second(cards.tell_others, error))
+    async with staged(database, monkeypatch, ask_for_refunds()) as stage:
+        asked = await stage.ask()
+        await stage.marta.click(await stage.card(), "Approve")
+        await stage.said(asked, "That is all.")
+        await eventually(lambda: _all_kept(stage))
+        assert len(stage.cards) == 1
+        said = [stage.marta.read(m) for m in stage.sandbox.channel(SUPPORT).thread(asked.ts)[1:]]
+        assert len(said) == len(set(said))
+
+
+def at_second(whole: Callable[..., Awaitable[Any]], error: StoreError) -> Callable[..., Awaitable[Any]]:
+    """A statement that fails the first time; one that got no answer was carried out nevertheless."""
+    calls = count()
+
+    async def step(*args: Any, **values: Any) -> Any:
+        first = next(calls) == 0
+        if not first or isinstance(error, Unconfirmed):
+            done = await whole(*args, **values)
+            if not first:
+                return done
+        raise error
+
+    return step
+
+
+async def _all_kept(stage: Stage) -> bool:
+    """Whether all that is to be said is in Slack, as far as the database knows."""
+    left = "SELECT FROM notices WHERE posted_at IS NULL UNION ALL SELECT FROM cards WHERE token IS NOT NULL"
+    return not await stage.db.query(left) and await cards.count_behind(stage.db) == 0
 
 
 def fail(*args: Any, **values: Any) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from slack_sdk.errors import SlackApiError
 
 from agent.scripted import Script, call, script, step
 from agent.start import cancel_run
@@ -164,6 +165,26 @@ async def test_a_card_for_one_person_alone_vanishes_when_slack_takes_nothing_in_
         await marta.click(own, "Approve")
         await stage.sandbox.until(lambda: own not in marta.ephemerals, **WAIT)
         await stage.said(asked, "That is all.")
+
+
+async def test_an_update_that_something_in_between_has_answered_may_come_late_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Following, "_keep", unheard)
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        await eventually(lambda: nothing_unposted(stage))
+        publisher = stage.processes[0].app.bot.publisher
+        stage.sandbox.faults.add("chat.update", SlackFault.http(504), times=2)
+        await stage.db.query("UPDATE cards SET wanted_version = 2")
+        await stage.db.query("UPDATE notices SET shown = NULL")
+        await publisher.publish_cards()
+        with pytest.raises(SlackApiError):
+            await publisher.lines.show((await stage.run()).id)
+        for table in ("cards", "notices"):
+            again = f"SELECT FROM {table} WHERE again_at > house_now()"
+            await eventually(lambda again=again: stage.db.query(again))
 
 
 # --- lines ---

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from store import cards, clicks, directory, notices, runs
+from store import approvals, cards, clicks, directory, notices, runs
 from store.engine import Database
-from store.records import Card, DirectoryUser, Notice
+from store.records import UPDATES, Card, DirectoryUser, Notice
 from tests import databases
 from tests.integration.store.rows import (
     ANA,
@@ -158,6 +158,25 @@ async def test_a_card_that_failed_is_tried_again_after_a_time_or_a_change(
     again = await behind(db)
     assert again is not None
     assert again.failures == 1
+
+
+async def test_cards_where_nothing_may_be_sent_now_let_others_pass(db: Database) -> None:
+    async def next_but(*held: str) -> Card | None:
+        return await cards.claim_behind(db, token="t", worker="w1", lease=LEASE, held=held)
+
+    approval = await a_pending_approval(db, quorum=2)
+    assert await next_but("C0APPROVALS") is None
+    card = await next_but("", UPDATES)
+    assert card is not None
+    assert await cards.posted(db, card, "t", channel_id="C0APPROVALS", ts="5.5", version=1)
+    await approvals.escalate(db, approval, [(TEAM, "U0ANA")])
+    copy = await next_but(UPDATES)
+    assert copy is not None and copy.user_id == "U0ANA"
+    await cards.failed(db, copy.id, "t", error="ratelimited", retry_in=0, counts=False)
+    assert await next_but("", UPDATES) is None
+    late = await next_but("", "C0APPROVALS")
+    assert late is not None and late.ts == "5.5"
+    assert [c.failures for c in await cards.of_approvals(db, [approval.id])] == [0, 0]
 
 
 async def test_a_card_whose_message_is_gone_is_posted_anew(db: Database) -> None:
@@ -387,6 +406,25 @@ async def test_a_notice_that_failed_is_tried_again_with_its_failures_counted(
     again = await next_notice(db)
     assert again is not None
     assert (again.id, again.failures) == (notice.id, 1)
+
+
+async def test_notices_where_nothing_may_be_sent_now_let_others_pass(db: Database) -> None:
+    async def next_but(*held: str) -> Notice | None:
+        return await notices.claim(db, token="t", worker="w1", lease=LEASE, held=held)
+
+    await a_run(db)
+    first = await next_but("", UPDATES)
+    assert first is not None and first.conversation is not None
+    place = first.conversation.channel_id
+    await notices.failed(db, first, "t", error="ratelimited", retry_in=0, counts=False)
+    assert await next_but(place) is None
+    again = await next_but("C0OTHER")
+    assert again is not None
+    assert (again.id, again.failures) == (first.id, 0)
+    assert await notices.posted(db, again, "t", ts="2.2")
+    await db.query("UPDATE notices SET posted_at = NULL")
+    assert await next_but(UPDATES) is None
+    assert await next_but("", place) is not None
 
 
 async def test_a_notice_that_cannot_be_posted_stops_nobody(db: Database) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from store import approvals, audit, calls, runs
+from store import approvals, audit, calls, cards, runs
 from store.engine import Database
-from store.records import Approval, ClaimedCall
+from store.records import Approval, Card, ClaimedCall
 from store.runs import Outcome
 from tests import databases
 from tests.integration.store.rows import (
@@ -55,6 +55,21 @@ def impatient(database: databases.Database) -> databases.Database:
     return database
 
 
+@pytest.fixture
+def lingering(impatient: databases.Database) -> databases.Database:
+    """Whoever changes a card keeps it for a moment before going on to the next."""
+    execute(
+        impatient.admin_url,
+        """CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql
+           AS $$ BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END $$""",
+    )
+    execute(
+        impatient.admin_url,
+        "CREATE TRIGGER linger BEFORE UPDATE ON cards FOR EACH ROW EXECUTE FUNCTION linger()",
+    )
+    return impatient
+
+
 def sweeps(db: Database) -> list[Step]:
     return [
         lambda: runs.recover(db),
@@ -94,6 +109,22 @@ def endings(db: Database, claimed: ClaimedCall) -> list[Step]:
         lambda: calls.close_unknown(db, claimed.call.id, CANCELLED),
         lambda: attempt(db, claimed),
         lambda: cancel(db, claimed.run.id),
+    ]
+
+
+def publishers(db: Database, card: Card, seed: int) -> list[Step]:
+    """What a publisher that has the card does with it, and what others do meanwhile."""
+    assert card.token is not None
+    there = {"channel_id": "C0APPROVALS", "ts": f"{seed}.{card.token}"}
+    return [
+        partial(cards.tell_others, db, card, 1),
+        partial(cards.tell_others, db, card, 0),
+        partial(cards.posted, db, card, card.token, version=1, **there),
+        partial(cards.failed, db, card.id, card.token, error="x", retry_in=0),
+        partial(cards.lost, db, card.id, card.token),
+        partial(cards.doubt, db, team_id=TEAM, **there),
+        partial(cards.adopt, db, approval_id=card.approval_id, team_id=TEAM, user_id=None, **there),
+        partial(cards.claim_behind, db, token=card.token, worker="w", lease=LEASE),
     ]
 
 
@@ -153,6 +184,27 @@ async def test_what_may_become_of_an_allowed_call_while_its_run_is_recovered(
         ]
         await all_at_once(random.Random(seed), steps)
         await cancel(db, claimed.run.id)
+    await still_whole(db)
+
+
+async def test_publishers_and_people_on_cards_that_warn_of_each_other_and_replace_each_other(
+    db: Database, lingering: databases.Database
+) -> None:
+    for seed in range(8):
+        turn = await pending_approvals(db, [["b1"], ["b1", "b2"], ["b2"], ["b1"]], quorum=2)
+        chosen = random.Random(seed)
+        for new, old in zip(chosen.sample(turn, 3), turn, strict=False):
+            await db.query(
+                "UPDATE approvals SET replaces = %s WHERE id = %s AND id <> %s", [old.id, new.id, old.id]
+            )
+        taken = [await cards.claim_behind(db, token=f"t{n}", worker="w", lease=LEASE) for n in range(4)]
+        steps = [step for card in taken if card is not None for step in publishers(db, card, seed)]
+        assert len(steps) == 4 * 8
+        for approval in turn:
+            steps += [partial(vote, db, approval), partial(withdraw, db, approval)]
+        await all_at_once(chosen, [*steps, partial(cancel, db, turn[0].run_id)])
+        await cancel(db, turn[0].run_id)
+        await db.query("UPDATE cards SET shown_version = wanted_version, again_at = NULL")
     await still_whole(db)
 
 

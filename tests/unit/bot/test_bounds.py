@@ -1,5 +1,6 @@
 """Hostile and extreme values: nothing breaks a limit of Slack, and nothing becomes markup."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -208,6 +209,20 @@ def test_a_token_that_does_not_fit_is_left_out_whole() -> None:
     assert mrkdwn(phrase, 10) == "xxxxxxxxx…"
     mentioned = bounded.section(phrase)["text"]["text"]
     assert mentioned == "x" * 20 + " y"
+
+
+TOKEN = "<!date^1796083200^{date} at {time}|2026-12-01 00:00 UTC>"
+
+
+@given(st.text("a&<> ", max_size=60), st.integers(1, 200))
+def test_a_text_without_its_blocks_is_cut_inside_no_entity_and_no_token(words: str, limit: int) -> None:
+    whole = bounded.Message(f"{escape(words)} {TOKEN} {escape(words)}", ({"type": "divider"},))
+    alone = bounded.text_only(whole, limit)
+    assert alone.blocks == () and 0 < width(alone.text) <= limit
+    kept = alone.text.removesuffix("…")
+    assert alone.text == whole.text or whole.text.startswith(kept)
+    rest = re.sub("&(amp|lt|gt);", "", kept.replace(TOKEN, ""))
+    assert not set("&<>") & set(rest)
 
 
 def test_a_message_has_at_most_fifty_blocks() -> None:

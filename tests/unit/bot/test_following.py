@@ -211,6 +211,14 @@ async def test_slack_is_left_alone_for_as_long_as_it_asks() -> None:
     assert shown.calls[1][0] >= 30
 
 
+async def test_what_slack_asks_to_wait_for_is_shown_in_the_end() -> None:
+    shown = Shown(faults=[refused("ratelimited", 429, "1")] * 16)
+    following = shown.following()
+    following.moved(RUN)
+    await at_rest(following)
+    assert len(shown.calls) == 17
+
+
 async def test_what_is_not_posted_yet_is_looked_for_a_few_times() -> None:
     shown = Shown(posted=False)
     following = shown.following()
