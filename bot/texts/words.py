@@ -247,6 +247,7 @@ class NoticeWords:
     failed: str
     failed_retry: str
     cancelled: str
+    cancelled_by: str
     no_words: str
     answer_cut: str
     expired: str
@@ -294,6 +295,7 @@ class LineWords:
     exhausted: str
     failed: str
     cancelled: str
+    cancelled_by: str
     superseded: str
     executed: str
     call_failed: str
