@@ -17,7 +17,7 @@ from bot.blocks.people import deciding_roles
 from bot.following import Busy, Following, Said
 from bot.identity import ask_for
 from bot.posting import Fault
-from bot.slack import UNREACHABLE, Slack
+from bot.slack import UNREACHABLE, NotSlack, Slack
 from bot.texts import Texts
 from bot.wake import Wake
 from store import directory, lines, runs
@@ -60,8 +60,8 @@ class Lines:
         try:
             shown = await self.bring_up_to_date(run_id, turn.shown, counted)
             unanswered = False
-        except (SlackApiError, StoreError):
-            unanswered = False
+        except (SlackApiError, StoreError) as error:
+            unanswered = isinstance(error, NotSlack)
             raise
         finally:
             if await lines.let_go(self._house.db, run_id, token, shown=shown, unanswered=unanswered):

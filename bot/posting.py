@@ -8,7 +8,7 @@ import structlog
 from slack_sdk.errors import SlackApiError
 
 from bot.blocks.bounded import Message
-from bot.slack import UNREACHABLE, error_code, retry_after
+from bot.slack import UNREACHABLE, NotSlack, error_code, retry_after
 
 log = structlog.get_logger(__name__)
 
@@ -44,6 +44,8 @@ class Fault:
     @classmethod
     def of(cls, error: Exception) -> "Fault":
         """The fault of an error of Slack, of the way there, or of what nobody foresaw."""
+        if isinstance(error, NotSlack):
+            return cls(error_code(error), unanswered=True)
         if isinstance(error, SlackApiError):
             return cls(error_code(error), retry_after(error))
         if isinstance(error, UNREACHABLE):
@@ -110,5 +112,7 @@ def advice(code: str) -> str:
             return "install the Slack app again and set SLACK_BOT_TOKEN"
         case "missing_scope" | "restricted_action" | "messages_tab_disabled":
             return "compare the Slack app's settings with manifest.yml and install it again"
+        case "no_slack":
+            return "what answers is no Slack Web API: check SLACK_API_URL"
         case _:
             return "it is tried again by itself"
