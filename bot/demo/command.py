@@ -58,6 +58,7 @@ async def _show(settings: Settings, port: int) -> None:
         with stopped_by_signals(stop):
             for line in lines(world, settings):
                 typer.echo(line)
+            keeper.let_speak()
             await _first_of(stop, keeper)
     print("The demo is over.", file=sys.stderr)
 
