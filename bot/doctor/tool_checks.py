@@ -5,6 +5,7 @@ import inspect
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 
 from agent.tool import Tool, ToolError
 from agent.toolbox import ToolsError, load_tools
@@ -19,7 +20,10 @@ VARIABLE = "DATABASE_URL"
 
 
 async def check_tools(settings: Settings) -> list[Finding]:
-    """One check for each tool that has something to tell; none if the tools cannot be loaded."""
+    """One check for each tool that has something to tell; none if the tools cannot be loaded.
+
+    Tools that lack the same are one check, under the name of the first.
+    """
     try:
         tools = load_tools(settings.tools)
     except ToolsError:  # which is said elsewhere
@@ -27,7 +31,22 @@ async def check_tools(settings: Settings) -> list[Finding]:
     checked = [tool for tool in tools.values() if tool.check is not None]
     async with _database_of(settings):
         found = await asyncio.gather(*map(_check, checked))
-    return [finding for finding in found if finding is not None]
+    return _together([finding for finding in found if finding is not None])
+
+
+def _together(found: list[Finding]) -> list[Finding]:
+    alike: dict[tuple[str, str | None], list[Finding]] = {}
+    for finding in found:
+        what = finding.check if finding.status == "ok" else finding.says
+        alike.setdefault((what, finding.do), []).append(finding)
+    return [_one_of(same) for same in alike.values()]
+
+
+def _one_of(same: list[Finding]) -> Finding:
+    first, *others = same
+    if not others:
+        return first
+    return replace(first, says=f"{first.says}, nor can {', '.join(other.check for other in others)}")
 
 
 @asynccontextmanager
