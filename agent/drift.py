@@ -59,7 +59,11 @@ def changed_since(
 
 
 def is_stricter(now: Rule, then: Rule) -> bool:
-    """Whether some decision that counted under `then` would not count under `now`."""
+    """Whether some decision that counted under `then` would not count under `now`.
+
+    It compares the names of roles and not who has them: a vote counts for the role that its person had when
+    they voted, also if the policy has taken it from them before the call is claimed (`claim_within`).
+    """
     decide_now = {*now.approvers, *now.escalate_to}
     return (
         now.quorum > then.quorum

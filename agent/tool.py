@@ -91,7 +91,7 @@ class ToolError(Exception):
 class Context:
     """What a tool's function may know about the call it works for.
 
-    `requested_by` is the id of the person whose message began the run, `attempt` counts from 1 in
+    `requested_by` is the name of the person whose message began the run, `attempt` counts from 1 in
     `execute` and is 0 elsewhere, `log` is a structured logger bound to the call.
     """
 
@@ -177,9 +177,10 @@ class Tool:
     def __post_init__(self) -> None:
         _check_name(self.name)
         object.__setattr__(self, "effect", self.effect or self.name)
-        object.__setattr__(self, "personal", frozenset(self.personal))
-        object.__setattr__(self, "reasons", tuple(self.reasons))
+        object.__setattr__(self, "personal", frozenset(_texts(self, "personal")))
+        object.__setattr__(self, "reasons", tuple(_texts(self, "reasons")))
         _check_effect(self)
+        _check_words(self)
         _check_input(self)
         _check_functions(self)
         _check_check(self)
@@ -231,6 +232,29 @@ def _check_effect(tool: Tool) -> None:
     effect = tool.effect
     if not (isinstance(effect, str) and is_storable(effect) and len(effect) <= LONGEST_EFFECT):
         raise ValueError(f"{tool.name}: effect must be a name of at most {LONGEST_EFFECT} characters")
+
+
+def _texts(tool: Tool, part: str) -> list[str]:
+    """What a part that holds several texts holds; one text alone would be taken as its letters."""
+    given = getattr(tool, part)
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        texts = list(given)
+        if all(isinstance(text, str) for text in texts):
+            return texts
+    like = (given if isinstance(given, str) else "…",)
+    raise TypeError(f"{tool.name}: {part} must be several texts, like {like!r}, not {given!r}")
+
+
+def _check_words(tool: Tool) -> None:
+    for part in ("doing", "version"):
+        if not isinstance(getattr(tool, part), str):
+            raise TypeError(f"{tool.name}: {part} must be a text, not {getattr(tool, part)!r}")
+    if not isinstance(tool.repeatable, bool):
+        raise TypeError(f"{tool.name}: repeatable must be True or False, not {tool.repeatable!r}")
+    followup = tool.followup
+    # its own name would let it go on after a refusal
+    if followup is not None and (not isinstance(followup, str) or followup == tool.name):
+        raise ValueError(f"{tool.name}: followup must be the name of another tool, not {followup!r}")
 
 
 def _check_input(tool: Tool) -> None:
@@ -290,13 +314,21 @@ def _check_functions(tool: Tool) -> None:
 
 
 def _is_generator(function: Callable[..., object]) -> bool:
+    return _is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+
+
+def _is_any(function: Callable[..., object], *kinds: Callable[[object], bool]) -> bool:
     called = (function, getattr(function, "__call__", None))  # noqa: B004  an object may have it
-    return any(map(inspect.isgeneratorfunction, called)) or any(map(inspect.isasyncgenfunction, called))
+    return any(is_one(part) for is_one in kinds for part in called)
 
 
 def _check_check(tool: Tool) -> None:
-    if tool.check is not None and not (callable(tool.check) and _takes(tool.check, 0)):
+    if tool.check is None:
+        return
+    if not (callable(tool.check) and _takes(tool.check, 0)):
         raise TypeError(f"{tool.name}: check must be a function that takes nothing, not {tool.check!r}")
+    if _is_generator(tool.check):
+        raise TypeError(f"{tool.name}: check must return what it says, not yield it")
 
 
 def _takes(function: Callable[..., object], size: int) -> bool:
@@ -331,6 +363,25 @@ def _check_policies(tool: Tool) -> None:
                 f"{tool.name}: policy must be always_ask, never_ask, ask_when(…), forbid_when(…) "
                 f"or a tuple of them, not {rule!r}"
             )
+        _check_rule(tool.name, rule)
+
+
+def _check_rule(tool: str, rule: Rule) -> None:
+    named = "forbid_when" if rule.hit is Verdict.FORBID else "ask_when"
+    if not isinstance(rule.words, str | None):
+        raise TypeError(f"{tool}: the words of {named} must be a text, not {rule.words!r}")
+    if rule.when is None and rule.miss is None:  # it says the same of every call
+        return
+    if not callable(rule.when):
+        raise TypeError(f"{tool}: {named} must be given a function, not {rule.when!r}")
+    if _is_generator(rule.when) or _is_any(rule.when, inspect.iscoroutinefunction):
+        # what it gives is neither True nor False, and would ask for ever
+        raise TypeError(
+            f"{tool}: {named} must be given a function that answers at once: write def, not async def, and "
+            "return True or False"
+        )
+    if not _takes(rule.when, 2):
+        raise TypeError(f"{tool}: {named} must be given a function of (input, facts)")
 
 
 def _seconds(tool: Tool) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 from slack_sdk.errors import SlackApiError
 
 from agent.usercode import UserCode
-from bot.slack import UNREACHABLE, Slack, error_code
+from bot.slack import UNREACHABLE, NotSlack, Slack, error_code
 from bot.socket_mode import SocketMode
 from bot.tasks import Tasks
 from store.ddl import APP_ROLE
@@ -92,6 +92,8 @@ class Health:
             return GOOD
         try:
             await self._slack.quick.auth_test()
+        except NotSlack as error:
+            return Check(False, str(error).rstrip("."))
         except SlackApiError as error:
             return Check(False, f"Slack does not take the token: {error_code(error)}")
         except UNREACHABLE as error:

@@ -12,8 +12,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.policy import Person, Policy
-from bot.slack import error_code
-from bot.slack_json import Body, maybe, need
+from bot.slack import NotSlack, error_code
+from bot.slack_json import Body, UnknownPayload, at, maybe, need
 from bot.tasks import Tasks
 from store import directory
 from store.engine import Database
@@ -115,7 +115,10 @@ async def ask_for(slack: AsyncWebClient, user_id: str, home_team: str) -> Direct
         if error_code(error) in UNKNOWN_TO_SLACK:
             return None
         raise
-    return read_user(response["user"], home_team)
+    try:
+        return read_user(at(response.data, "user"), home_team)
+    except UnknownPayload as error:
+        raise NotSlack(response.api_url) from error
 
 
 def read_user(user: Body, home_team: str) -> DirectoryUser:

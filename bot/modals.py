@@ -12,7 +12,7 @@ from bot.blocks.modals import problem_view
 from bot.bot import Bot
 from bot.payloads import Click
 from bot.private import Place
-from bot.slack import UNREACHABLE, error_code
+from bot.slack import UNREACHABLE, error_code, told
 from store.errors import StoreError
 
 log = structlog.get_logger(__name__)
@@ -28,6 +28,7 @@ async def open_then_fill(
     """
     try:
         opened = await bot.slack.quick.views_open(trigger_id=click.trigger_id, view=skeleton)
+        view_id = told(opened, "view", "id")
     except (SlackApiError, *UNREACHABLE) as error:
         reason = error_code(error) if isinstance(error, SlackApiError) else type(error).__name__
         log.info("a modal could not be opened", error=reason)
@@ -35,7 +36,7 @@ async def open_then_fill(
             return True
         after.do(bot.private.tell, Place.of_click(click), replies.trigger_dead(bot.texts))
         return False
-    after.do(fill_view, bot, opened["view"]["id"], click, fill)
+    after.do(fill_view, bot, view_id, click, fill)
     return True
 
 

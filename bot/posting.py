@@ -11,7 +11,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.blocks import limits
 from bot.blocks.bounded import Message, text_only
-from bot.slack import BROKEN, UNREACHABLE, error_code, retry_after
+from bot.slack import BROKEN, UNREACHABLE, NotSlack, error_code, retry_after
 
 log = structlog.get_logger(__name__)
 
@@ -56,6 +56,8 @@ class Fault:
     @classmethod
     def of(cls, error: Exception) -> "Fault":
         """The fault of an error of Slack, of the way there, or of what nobody foresaw."""
+        if isinstance(error, NotSlack):
+            return cls(error_code(error), unanswered=True, passes=True)
         if isinstance(error, SlackApiError):
             code, pause = error_code(error), retry_after(error)
             # without a code it was not Slack that answered: something in between, which may have passed it on
@@ -164,5 +166,7 @@ def advice(code: str) -> str:
             return "install the Slack app again and set SLACK_BOT_TOKEN"
         case "missing_scope" | "restricted_action" | "messages_tab_disabled":
             return "compare the Slack app's settings with manifest.yml and install it again"
+        case "no_slack":
+            return "what answers is no Slack Web API: check SLACK_API_URL"
         case _:
             return "it is tried again by itself"

@@ -9,7 +9,7 @@ from slack_sdk.errors import SlackApiError
 
 from bot.blocks.bounded import Message
 from bot.payloads import Press
-from bot.slack import UNREACHABLE, Slack, error_code
+from bot.slack import UNREACHABLE, Slack, error_code, told
 from store import clicks
 from store.engine import Database
 from store.errors import StoreError
@@ -104,5 +104,5 @@ class PrivateAnswers:
 
     async def _as_dm(self, place: Place, message: Message) -> bool:
         opened = await self._slack.once.conversations_open(users=place.user_id)
-        await self._slack.once.chat_postMessage(channel=opened["channel"]["id"], **message.arguments())
+        await self._slack.once.chat_postMessage(channel=told(opened, "channel", "id"), **message.arguments())
         return True

@@ -18,7 +18,7 @@ from bot.forms import field_titles
 from bot.lines import Lines
 from bot.posting import GONE, REFUSED_CONTENT, Fault, Held, Render, first_accepted, made, plainer
 from bot.reminding import reminder_of, repeat_of
-from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link
+from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link, told
 from bot.texts import Texts
 from bot.wake import Wake
 from store import approvals, cards, lines, notices, runs
@@ -149,7 +149,7 @@ class SlackPublisher:
 
         forms = _forms_of(approval, context, mention=True)
         answer = await first_accepted(lambda form: self._post(channel, None, form), forms)
-        await self._card_shown(claimed, approval, answer["channel"], answer["ts"])
+        await self._card_shown(claimed, approval, told(answer, "channel"), told(answer, "ts"))
 
     async def _update_card(
         self, claimed: Card, approval: Approval, context: CardContext, channel: str, ts: str
@@ -267,11 +267,11 @@ class SlackPublisher:
                 return await self._remind(claimed)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
-            answer = await self._post_notice(channel, thread_ts, message)
+            posted = told(await self._post_notice(channel, thread_ts, message), "ts")
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
-        await self._notice_shown(claimed, answer["ts"], moved=moved)
+        await self._notice_shown(claimed, posted, moved=moved)
         if claimed.kind == NoticeKind.RUN_RECEIVED:
             self.lines.following.moved(claimed.data["run_id"])
         return True
@@ -284,7 +284,7 @@ class SlackPublisher:
             return True
         message, channel, ts = found
         answer = await self._post_notice(channel, ts, message)
-        await self._notice_shown(claimed, answer["ts"], elsewhere=True)
+        await self._notice_shown(claimed, told(answer, "ts"), elsewhere=True)
         return True
 
     async def _notice_shown(self, claimed: Notice, ts: str, **how: Any) -> bool:
@@ -370,7 +370,7 @@ class SlackPublisher:
     async def _open_dm(self, user_id: str) -> str:
         with self._held.told(DMS):
             answer = await self._slack.once.conversations_open(users=user_id)
-        return str(answer["channel"]["id"])
+        return told(answer, "channel", "id")
 
 
 def _forms_of(approval: Approval, context: CardContext, *, mention: bool) -> tuple[Render, ...]:

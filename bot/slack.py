@@ -3,9 +3,10 @@
 import ipaddress
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
@@ -21,6 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.settings import SlackSettings
+from bot.slack_json import at, maybe
 
 PATIENT_SECONDS = 30.0
 ONCE_SECONDS = 8.0
@@ -34,6 +36,9 @@ PASSING = RATE_LIMITED | BROKEN
 """https://docs.slack.dev/reference/methods/auth.test: errors that say nothing about the token."""
 
 
+OF_A_TEAM = ("team_id", "url", "user_id")
+NO_SLACK = "no_slack"
+"""What `error_code` gives for what is no answer of Slack."""
 NO_SOCKET_MODE = "forbidden_team"
 """https://docs.slack.dev/reference/methods/apps.connections.open: no Socket Mode for this app here."""
 
@@ -51,6 +56,17 @@ class SlackUnreachable(Exception):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
         super().__init__(message)
+
+
+class NotSlack(SlackApiError):
+    """What answered a call is no answer of Slack to it; whether it was carried out is not known."""
+
+    def __init__(self, api_url: str) -> None:
+        super().__init__("", None)  # type: ignore[no-untyped-call]
+        self._base = api_url[: api_url.rfind("/") + 1]
+
+    def __str__(self) -> str:
+        return f"What answers at {self._base} is no Slack Web API: check SLACK_API_URL."
 
 
 @dataclass(frozen=True)
@@ -78,7 +94,8 @@ class Slack:
     async def team(self) -> Team:
         """Who the token is (auth.test); raises SlackRefusedToken or SlackUnreachable."""
         answer = await introduce(self.patient)
-        return Team(answer["team_id"], answer["url"], answer["user_id"], answer.get("bot_id"))
+        team_id, url, user_id = (told(answer, name) for name in OF_A_TEAM)
+        return Team(team_id, url, user_id, maybe(_object(answer), "bot_id"))
 
 
 @asynccontextmanager
@@ -104,7 +121,10 @@ async def connect(settings: SlackSettings) -> AsyncIterator[Slack]:
 async def introduce(client: AsyncWebClient) -> AsyncSlackResponse:
     """Slack's answer about the client's token (auth.test); raises SlackRefusedToken or SlackUnreachable."""
     with _explained(client.base_url, _bot_token_refused):
-        return await client.auth_test()
+        answer = await client.auth_test()
+        for name in OF_A_TEAM:
+            told(answer, name)
+        return answer
 
 
 async def open_socket(client: AsyncWebClient, app_token: str) -> str:
@@ -114,10 +134,27 @@ async def open_socket(client: AsyncWebClient, app_token: str) -> str:
     """
     with _explained(client.base_url, _app_token_refused):
         answer = await client.apps_connections_open(app_token=app_token)
-    url = str(answer.get("url"))
-    if not url.startswith(("wss://", "ws://")):
-        raise SlackUnreachable(f"{client.base_url} does not answer as Slack does: check SLACK_API_URL.")
+        url = told(answer, "url")
+        if not url.startswith(("wss://", "ws://")):
+            raise NotSlack(answer.api_url)
     return url
+
+
+async def channel_of(client: AsyncWebClient, channel_id: str) -> Mapping[str, Any]:
+    """Slack's answer about a channel (conversations.info); raises what the client raises."""
+    answer = await client.conversations_info(channel=channel_id)
+    channel = at(_object(answer), "channel")
+    if not isinstance(channel, Mapping):
+        raise NotSlack(answer.api_url)
+    return channel
+
+
+def told(answer: AsyncSlackResponse, *path: str) -> str:
+    """The text at a path of Slack's answer; raises NotSlack without one."""
+    text = maybe(_object(answer), *path)
+    if text is None:
+        raise NotSlack(answer.api_url)
+    return text
 
 
 def is_direct(url: str) -> bool:
@@ -133,6 +170,8 @@ def is_direct(url: str) -> bool:
 
 def error_code(error: SlackApiError) -> str:
     """Slack's name for what went wrong, or the HTTP status when the answer had none."""
+    if isinstance(error, NotSlack):
+        return NO_SLACK
     response = error.response
     data = getattr(response, "data", None)
     code = data.get("error") if isinstance(data, dict) else None
@@ -144,6 +183,8 @@ def _explained(url: str, refused: Callable[[str], str]) -> Iterator[None]:
     """Errors as sentences; `refused` says what to do when Slack's code speaks of the token."""
     try:
         yield
+    except NotSlack as error:
+        raise SlackUnreachable(str(error)) from error
     except SlackApiError as error:
         code = error_code(error)
         if code.startswith("http_"):  # not Slack's JSON
@@ -204,6 +245,27 @@ def _reason(error: Exception) -> str:
     return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
+def _object(answer: AsyncSlackResponse) -> Mapping[str, Any]:
+    return answer.data if isinstance(answer.data, dict) else {}
+
+
+class _Client(AsyncWebClient):
+    """The SDK's client, which takes only objects for answers: it fails at everything else that is JSON."""
+
+    async def _request(self, *, http_verb: str, api_url: str, req_args: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = await super()._request(http_verb=http_verb, api_url=api_url, req_args=req_args)
+        except (SlackApiError, UnicodeDecodeError, LookupError, RecursionError) as error:
+            # a body that is no JSON, or in no known encoding
+            if getattr(getattr(error, "response", None), "status", 200) != 200:
+                raise
+            raise NotSlack(api_url) from error
+        data = answer["data"]
+        if answer["status_code"] == 200 and not (isinstance(data, dict) and "ok" in data):
+            raise NotSlack(api_url)
+        return answer if isinstance(data, dict) else {**answer, "data": {}}
+
+
 def _session(connector: aiohttp.TCPConnector, seconds: float) -> aiohttp.ClientSession:
     timeout = aiohttp.ClientTimeout(total=seconds)
     return aiohttp.ClientSession(connector=connector, connector_owner=False, timeout=timeout)
@@ -212,7 +274,7 @@ def _session(connector: aiohttp.TCPConnector, seconds: float) -> aiohttp.ClientS
 def _client(
     settings: SlackSettings, session: aiohttp.ClientSession, retries: list[AsyncRetryHandler]
 ) -> AsyncWebClient:
-    client = AsyncWebClient(
+    client = _Client(
         token=settings.bot_token, base_url=settings.api_url, session=session, retry_handlers=retries
     )
     if is_direct(settings.api_url):

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from store import rows
 from store.approvals import OF_RUN
 from store.engine import Database
-from store.records import Line
+from store.records import Actor, Line
 from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
 
-_RUN = f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts, w.ts, house_now() AS now
+_RUN = f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts, w.ts, house_now() AS now,
+       (SELECT s.data -> 'by' FROM notices s WHERE s.dedupe_key = 'cancelled:' || r.id) AS stopped_by
   FROM runs r JOIN conversations n ON n.id = r.conversation_id
   JOIN notices w ON w.dedupe_key = 'received:' || r.id
  WHERE r.id = %s"""
@@ -40,6 +41,7 @@ async def read(db: Database, run_id: str) -> Line | None:
         tuple(rows.call(row) for row in calls),
         tuple(rows.approval(row) for row in approvals),
         found[0]["now"],
+        None if found[0]["stopped_by"] is None else Actor.from_json(found[0]["stopped_by"]),
     )
 
 

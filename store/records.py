@@ -316,7 +316,8 @@ class Notice:
 class Line:
     """The first message of the answer to a run, at `ts`, with the rows that it tells of.
 
-    `calls` are those of the run's last turn, `approvals` all of the run's; read at `now`.
+    `calls` are those of the run's last turn, `approvals` all of the run's; read at `now`. `stopped_by` is who
+    stopped the run, if that is known.
     """
 
     run: Run
@@ -325,6 +326,7 @@ class Line:
     calls: tuple[Call, ...]
     approvals: tuple[Approval, ...]
     now: datetime
+    stopped_by: Actor | None = None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,18 @@ from bot.texts import Texts
 from store.records import Approval
 from store.transitions import ApprovalStatus
 
-__all__ = ["Action", "CardContext", "card", "plain_card", "spent", "title", "what_happened"]
+__all__ = [
+    "Action",
+    "CardContext",
+    "card",
+    "plain_card",
+    "rationale",
+    "spent",
+    "title",
+    "what_happened",
+    "what_is_asked",
+    "who_decides",
+]
 
 
 _MOST_VALUES = 12
@@ -53,9 +64,9 @@ def card(approval: Approval, context: CardContext, *, mention: bool = False, tab
     """
     texts = context.texts
     blocks = [header(title(approval)), *what_happened(approval, context)]
-    blocks += _call(approval, context, mention=mention)
+    blocks += [*what_is_asked(approval, context), *who_decides(approval, context, mention=mention)]
     blocks += details.sample(approval.shown, texts, as_table=table)
-    blocks += _rationale(approval, texts)
+    blocks += rationale(approval, texts)
     blocks += _pressable(approval, context)
     return message(_text(approval, context, mention=mention), [*blocks, _small_print(approval, texts)])
 
@@ -64,7 +75,7 @@ def plain_card(approval: Approval, context: CardContext, *, mention: bool = Fals
     """The smallest card that can still be decided, of classic blocks: for when Slack refuses the others."""
     said = [words(title(approval), limits.TITLE_IN_TEXT), *status_lines(approval, context.texts)]
     impact = details.impact(approval.shown, context.texts)
-    blocks = [plain_section(joined([*said, *impact], "\n")), *_decision(approval, context, mention=mention)]
+    blocks = [plain_section(joined([*said, *impact], "\n")), *who_decides(approval, context, mention=mention)]
     return message(_text(approval, context, mention=mention), [*blocks, *_pressable(approval, context)])
 
 
@@ -88,7 +99,8 @@ def what_happened(approval: Approval, context: CardContext) -> list[Block]:
     return [happened, *_output(approval, context.texts)]
 
 
-def _call(approval: Approval, context: CardContext, *, mention: bool) -> list[Block]:
+def what_is_asked(approval: Approval, context: CardContext) -> list[Block]:
+    """The call itself: its impact, what a decision rests on, what to beware of."""
     # impact first and the deadline last: together one screen of a phone, before any row of the sample
     impact = details.impact(approval.shown, context.texts)
     warnings = details.warnings(approval, context)
@@ -96,17 +108,17 @@ def _call(approval: Approval, context: CardContext, *, mention: bool) -> list[Bl
         *([lines(impact)] if impact else []),
         lines(details.essentials(approval, context), limits.ESSENTIALS),
         *([lines(warnings, limits.WARNINGS)] if warnings else []),
-        *_decision(approval, context, mention=mention),
     ]
 
 
-def _decision(approval: Approval, context: CardContext, *, mention: bool) -> list[Block]:
+def who_decides(approval: Approval, context: CardContext, *, mention: bool = False) -> list[Block]:
+    """Who may say what, until when, and who has; nothing where nobody is asked any more."""
     if approval.status == ApprovalStatus.UNKNOWN:
         return question(approval, context)
     if approval.status != ApprovalStatus.PENDING:
         return []
     texts = context.texts
-    said = [_who_decides(approval, texts)]
+    said = [_may_decide(approval, texts)]
     if approval.escalated_at is not None:
         when = moment(approval.escalated_at, texts)
         said.append(fill(texts.card.escalated, roles=roles(approval.rule.escalate_to), when=when))
@@ -115,7 +127,7 @@ def _decision(approval: Approval, context: CardContext, *, mention: bool) -> lis
     return [section(joined(said, "\n")), *_votes(approval, texts)]
 
 
-def _who_decides(approval: Approval, texts: Texts) -> Phrase:
+def _may_decide(approval: Approval, texts: Texts) -> Phrase:
     missing = max(approval.rule.quorum - len(approval.votes), 1)
     needed = texts.card.missing.of(missing, texts.locale)
     parts = [
@@ -159,7 +171,8 @@ def _short(value: Any, texts: Texts) -> str:
     return items_text(value, texts) if of_ids else value_text(value, texts.locale)
 
 
-def _rationale(approval: Approval, texts: Texts) -> list[Block]:
+def rationale(approval: Approval, texts: Texts) -> list[Block]:
+    """Why, in the agent's own words."""
     if not approval.rationale:
         return [lines([fill(texts.card.no_rationale)])]
     label = texts.card.rationale if approval.revision == 1 else texts.card.rationale_before_edit
@@ -203,7 +216,7 @@ def _text(approval: Approval, context: CardContext, *, mention: bool) -> Phrase:
     said = [
         fill(texts.card.notify, title=named),
         joined(details.essentials(approval, replace(context, thread_link=None)), "\n"),
-        _who_decides(approval, texts),
+        _may_decide(approval, texts),
         *([_mentions(context)] if mention and context.deciders else []),
     ]
     return joined(said, "\n")

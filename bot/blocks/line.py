@@ -58,7 +58,7 @@ def _said(rows: Rows, context: LineContext) -> list[Phrase]:
         case RunStatus.FAILED:
             return [fill(said.failed), *_outcomes(rows, context.texts)]
         case RunStatus.CANCELLED:
-            return [fill(said.cancelled), *_outcomes(rows, context.texts)]
+            return [_cancelled(rows, context.texts), *_outcomes(rows, context.texts)]
         case _ as never:
             assert_never(never)
 
@@ -175,6 +175,12 @@ def _title(approval: Approval, texts: Texts) -> Phrase:
 
 
 # --- when it has ended ---
+
+
+def _cancelled(rows: Rows, texts: Texts) -> Phrase:
+    if rows.stopped_by is None:
+        return fill(texts.line.cancelled)
+    return fill(texts.line.cancelled_by, who=who(rows.stopped_by, texts))
 
 
 def _outcomes(rows: Rows, texts: Texts) -> list[Phrase]:

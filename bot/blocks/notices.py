@@ -105,7 +105,7 @@ def notice(
         case NoticeKind.RUN_FAILED:
             return _failed(data, texts)
         case NoticeKind.RUN_CANCELLED:
-            return sentence(fill(texts.notice.cancelled))
+            return sentence(_cancelled(data, texts))
         case _ as never:
             assert_never(never)
 
@@ -116,6 +116,12 @@ def _failed(data: Mapping[str, Any], texts: Texts) -> Message:
     if "run_id" in data:
         said.append(fill(texts.notice.failed_retry, run=data["run_id"]))
     return message(joined(said), [lines(said)])
+
+
+def _cancelled(data: Mapping[str, Any], texts: Texts) -> Phrase:
+    if data.get("by") is None:  # an earlier release did not keep it
+        return fill(texts.notice.cancelled)
+    return fill(texts.notice.cancelled_by, who=who(Actor.from_json(data["by"]), texts))
 
 
 def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, texts: Texts) -> Message:

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from agent.tool import Risk, Tool
+from agent.toolbox import ToolsError, load_tools
 from bot.blocks import details
 from bot.blocks.as_text import as_text
-from bot.blocks.bounded import lines
-from bot.blocks.card import what_happened
-from bot.blocks.details import CardContext
+from bot.blocks.card import CardContext, rationale, what_happened, what_is_asked, who_decides
 from bot.blocks.people import deciding_roles
 from bot.commands.output import (
     LOOKING,
@@ -17,6 +17,7 @@ from bot.commands.output import (
     JsonOption,
     LimitOption,
     complete,
+    in_part,
     json_line,
     moment,
     print_fields,
@@ -27,8 +28,11 @@ from bot.commands.output import (
     shorten,
 )
 from bot.databases import existing
+from bot.fields import field_titles
+from bot.settings import Settings
 from bot.texts import texts
 from store import approvals
+from store.engine import Database
 from store.records import Approval, NobodyKnows
 
 
@@ -87,14 +91,15 @@ def show_approval(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Show one approval: what its current revision shows, who decided, what became of it."""
-    approval = complete(_shown(approval_id))
+    """Show one approval: what its current revision shows and why, who decided, what became of it."""
+    settings = read_settings()
     if as_json:
-        return print_json(approval)
+        return print_json(complete(_read(settings, approval_id)))
+    approval, context = complete(_shown(settings, approval_id))
     print_fields(_fields(approval))
     for line in what_to_do(approval):
         print_line(line)
-    return _print_card(approval)
+    return _print_card(approval, context)
 
 
 def what_to_do(approval: Approval) -> list[str]:
@@ -114,16 +119,14 @@ def what_to_do(approval: Approval) -> list[str]:
     ]
 
 
-def _print_card(approval: Approval) -> None:
-    """Print what the card says of what became of the call and of the call itself, in the card's words."""
-    words = texts(read_settings().locale)
-    context = CardContext(texts=words)
-    about = details.impact(approval.shown, words)
-    # what nobody knows was said above, with what to do
-    happened = [] if NobodyKnows.of(approval) else what_happened(approval, context)
-    blocks = [*happened, *([lines(about)] if about else []), lines(details.essentials(approval, context))]
+def _print_card(approval: Approval, context: CardContext) -> None:
+    """Print in the card's words what became of the call, what it is, and why."""
+    blocks = what_is_asked(approval, context)
+    if NobodyKnows.of(approval) is None:  # or it was said above, with what to do
+        blocks = [*what_happened(approval, context), *blocks, *who_decides(approval, context)]
+    blocks += details.sample(approval.shown, context.texts, as_table=True)
     typer.echo()
-    typer.echo(as_text([*blocks, *details.sample(approval.shown, words, as_table=True)], TERMINAL))
+    typer.echo(as_text([*blocks, *rationale(approval, context.texts)], TERMINAL))
 
 
 async def _listed(everything: bool, limit: int) -> list[Approval]:
@@ -131,14 +134,45 @@ async def _listed(everything: bool, limit: int) -> list[Approval]:
         return await approvals.listed(db, open_only=not everything, limit=limit)
 
 
-async def _shown(approval_id: str) -> Approval:
-    async with existing(read_settings()) as db:
-        approval = await approvals.read(db, approval_id)
+async def _read(settings: Settings, approval_id: str) -> Approval:
+    async with existing(settings) as db:
+        return await _there(db, approval_id)
+
+
+async def _shown(settings: Settings, approval_id: str) -> tuple[Approval, CardContext]:
+    async with existing(settings) as db:
+        approval = await _there(db, approval_id)
+        return approval, await _context(settings, db, approval)
+
+
+async def _there(db: Database, approval_id: str) -> Approval:
+    approval = await approvals.read(db, approval_id)
     if approval is None:
         raise CommandFailed(
             f"There is no approval {approval_id}: `vistobueno approvals list --all` shows them."
         )
     return approval
+
+
+async def _context(settings: Settings, db: Database, approval: Approval) -> CardContext:
+    """What its card needs beside the row, without Slack's links."""
+    tool = _tool(settings, approval.tool)
+    return CardContext(
+        texts=texts(settings.locale),
+        irreversible=tool is None or tool.risk is Risk.IRREVERSIBLE,  # as on the card
+        overlaps=tuple(await approvals.overlaps(db, approval)),
+        earlier_refusal=await approvals.earlier_refusal(db, approval),
+        replaced=await approvals.read(db, approval.replaces) if approval.replaces else None,
+        field_titles=field_titles(tool.input) if tool is not None else {},
+    )
+
+
+def _tool(settings: Settings, name: str) -> Tool | None:
+    """The approval's tool; None where it is gone, or the tools cannot be loaded, which others say."""
+    try:
+        return load_tools(settings.tools).get(name)
+    except ToolsError:
+        return None
 
 
 def _fields(approval: Approval) -> list[tuple[str, object]]:
@@ -148,7 +182,7 @@ def _fields(approval: Approval) -> list[tuple[str, object]]:
         ("status", approval.status),
         ("title", approval.shown.preview["title"]),
         ("tool", approval.tool),
-        ("input", shorten(json_line(approval.shown.input), 300)),
+        ("input", in_part(json_line(approval.shown.input), 300)),
         ("revision", approval.revision),
         ("requester", approval.requester.name),
         ("run", approval.run_id),
@@ -172,4 +206,4 @@ def _went_through(approval: Approval) -> str | None:
     if done is None:
         return None
     count = f"{len(done)} of {len(approval.shown.items)}"
-    return f"{count}: {shorten(', '.join(done), 300)}" if done else count
+    return f"{count}: {in_part(', '.join(done), 300)}" if done else count

@@ -181,6 +181,13 @@ def shorten(text: str, length: int = 60) -> str:
     return cut(" ".join(text.split()), length, columns)
 
 
+def in_part(text: str, length: int) -> str:
+    """One line of a text; of one that is longer, the beginning, and how to have all of it."""
+    whole = " ".join(text.split())
+    short = shorten(text, length)
+    return short if short == whole else f"{short} (--json prints all of it)"
+
+
 def _has_colours() -> bool:
     # https://no-color.org
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

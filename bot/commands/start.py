@@ -15,7 +15,16 @@ from bot.conversing import MAY_ASK
 from bot.databases import existing
 from bot.identity import WHAT_NOBODY_IS, ask_for, why_nobody
 from bot.settings import Settings
-from bot.slack import UNREACHABLE, Slack, SlackUnreachable, Team, connect, error_code
+from bot.slack import (
+    UNREACHABLE,
+    NotSlack,
+    Slack,
+    SlackUnreachable,
+    Team,
+    channel_of,
+    connect,
+    error_code,
+)
 from store.records import Actor
 
 LONGEST_KEY = 200  # characters
@@ -125,7 +134,7 @@ async def _requester(slack: Slack, team: Team, user_id: str | None) -> Actor:
 async def _expect_open(slack: Slack, channel_id: str) -> None:
     """Raise CommandFailed if the bot cannot write in the channel."""
     try:
-        channel = (await slack.patient.conversations_info(channel=channel_id))["channel"]
+        channel = await channel_of(slack.patient, channel_id)
     except SlackApiError as error:
         if error_code(error) == "missing_scope":  # somebody's messages with the bot; it may write there
             return
@@ -144,5 +153,7 @@ async def _expect_open(slack: Slack, channel_id: str) -> None:
 
 
 def _unsaid(what: str, error: Exception) -> SlackUnreachable:
+    if isinstance(error, NotSlack):
+        return SlackUnreachable(str(error))
     reason = error_code(error) if isinstance(error, SlackApiError) else type(error).__name__
     return SlackUnreachable(f"Slack does not say {what} ({reason}): try again later.")

@@ -1,6 +1,7 @@
 """The app as a process of its own, so that it can be killed like one."""
 
 import asyncio
+import json
 import re
 import signal
 import sys
@@ -20,8 +21,9 @@ LISTENING = re.compile(rb"listening on (http://\S+)")
 class Child:
     """A running `vistobueno dev`: where it listens, its process id, and how to end it."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, *, held: bool = False) -> None:
         self._process = process
+        self._held: list[str] | None = [] if held else None
         self.url = ""
         self.pid = process.pid
         self._said: list[str] = []
@@ -29,8 +31,11 @@ class Child:
         self._relaying = asyncio.create_task(self._relay(), name="demo child's stderr")
 
     @classmethod
-    async def start(cls, environ: Mapping[str, str]) -> "Child":
-        """Start one; it answers and is ready for work. Raises DemoFailed."""
+    async def start(cls, environ: Mapping[str, str], *, held: bool = False) -> "Child":
+        """Start one; it answers and is ready for work. Raises DemoFailed.
+
+        `held`: what it says is kept until `let_speak`, or its end.
+        """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -41,7 +46,7 @@ class Child:
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is for the demo, which then ends its child
         )
-        child = cls(process)
+        child = cls(process, held=held)
         try:
             async with asyncio.timeout(START_SECONDS):
                 await child._answers()
@@ -54,6 +59,12 @@ class Child:
                 f"The app was not ready within {START_SECONDS:g} s.{child._last_words()}"
             ) from error
         return child
+
+    def let_speak(self) -> None:
+        """Pass on what was held, and from now on all it says, at once."""
+        held, self._held = self._held or [], None
+        for text in held:
+            self._pass_on(text)
 
     async def kill(self) -> None:
         """End it as a power cut would."""
@@ -102,8 +113,26 @@ class Child:
                 self._listening.set()
                 continue
             text = line.decode(errors="replace").rstrip()
+            if _is_about_the_policy(text):
+                continue
             self._said = [*self._said[-20:], text]
+            self._pass_on(text)
+        self.let_speak()
+
+    def _pass_on(self, text: str) -> None:
+        if self._held is not None:
+            self._held.append(text)
+        else:
             print(text, file=sys.stderr, flush=True)
 
     def _last_words(self) -> str:
         return f" It said: {self._said[-1]}" if self._said else ""
+
+
+def _is_about_the_policy(text: str) -> bool:
+    """Whether it is a warning of who may be left without anybody to decide: in a demo one is all of them."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(line, dict) and line.get("event") == "policy"

@@ -42,7 +42,8 @@ def demo(
 
     Needs no account and no key. Prints the one URL of its page, where you are any of its people, and runs
     until Ctrl-C. Each time it begins with an empty database of its own, so that two of them do not meet; with
-    DATABASE_URL set it works in that database as it is, and makes only its shop anew.
+    DATABASE_URL set it works in that database as it is, and makes only its shop anew, as its owner. So unset
+    it if it names the database of a running demo.
     With --play it lives the whole story, of 38 refunds that became 41, and exits 0 only if every fact holds.
     """
     if as_json and not unattended:
@@ -58,6 +59,7 @@ async def _show(settings: Settings, port: int) -> None:
         with stopped_by_signals(stop):
             for line in lines(world, settings):
                 typer.echo(line)
+            keeper.let_speak()
             await _first_of(stop, keeper)
     print("The demo is over.", file=sys.stderr)
 

@@ -38,6 +38,10 @@ class Keeper:
     def pid(self) -> int:
         return self._child.pid
 
+    def let_speak(self) -> None:
+        """Pass on what the app has said since it began, and what it says from now on."""
+        self._child.let_speak()
+
     def restart(self) -> None:
         """Begin to kill the process and to start another; nothing if that is under way."""
         if self.phase is Phase.RUNNING:
@@ -87,8 +91,8 @@ class Keeper:
 
 @asynccontextmanager
 async def kept_running(world: World, changed: Callable[[], None]) -> AsyncIterator[Keeper]:
-    """The app, started and connected to its Slack; ended afterwards."""
-    child = await Child.start(world.environ)
+    """The app, started and connected to its Slack, and silent until `let_speak`; ended afterwards."""
+    child = await Child.start(world.environ, held=True)
     keeper = Keeper(world, child, changed)
     try:
         world.sandbox.connect(child.url)

@@ -23,13 +23,17 @@ from bot.sandbox.model_api import create_model_api
 from bot.settings import Settings
 from store import embedded
 from store.engine import migrate
-from store.errors import translated
+from store.errors import NoRight, translated
 from store.scratch import scratch_database
 
 LOCAL = "127.0.0.1"
 RETRY_DELAYS = (0.0, 5.0, 25.0)  # seconds; Slack waits a minute, then five, and somebody looks at a demo
 OF_THE_STORY = frozenset({search_payments.name, refund_payments.name})
 """The tools that the story of the shop is lived with."""
+NOT_ITS_OWNER = (
+    "The user of the database that DATABASE_URL names may not make the demo's shop there, nor may the one "
+    "whose URL a running demo prints: unset DATABASE_URL, and this demo has a database of its own."
+)
 SCRIPTED = "the scripted model (set ANTHROPIC_API_KEY for a real one)"
 
 
@@ -59,12 +63,7 @@ async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> Asy
     """
     async with AsyncExitStack() as stack:
         urls = await stack.enter_async_context(_database(settings))
-        await migrate(urls.owner)
-        try:
-            with translated():  # the shop is user code, with errors of its own driver
-                await create_shop(urls.owner)
-        except NotOurShop as error:
-            raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
+        await _make_shop(urls)
         provider = await stack.enter_async_context(RefundProvider.start(pace=pace))
         tools = _tools(settings)
         has_shop = tools.keys() >= OF_THE_STORY
@@ -78,6 +77,17 @@ async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> Asy
             environ["ANTHROPIC_BASE_URL"] = await stack.enter_async_context(_scripted_model())
             environ["ANTHROPIC_API_KEY"] = "scripted"
         yield World(urls, sandbox, provider, model, environ, has_shop)
+
+
+async def _make_shop(urls: Urls) -> None:
+    try:
+        await migrate(urls.owner)
+        with translated():  # the shop is user code, with errors of its own driver
+            await create_shop(urls.owner)
+    except NotOurShop as error:
+        raise DemoFailed(f"The demo cannot make its shop: {error}.") from error
+    except NoRight as error:
+        raise DemoFailed(NOT_ITS_OWNER) from error
 
 
 def _tools(settings: Settings) -> Mapping[str, Tool]:

@@ -1,12 +1,13 @@
 """Whether the bot can write where the policy wants its cards."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from slack_sdk.errors import SlackApiError
 
 from agent.policy import Policy
 from bot.doctor.finding import Finding, failed, skipped, summed, warning
-from bot.slack import UNREACHABLE, Slack, error_code
+from bot.slack import UNREACHABLE, NotSlack, Slack, channel_of, error_code
 
 CHECK = "channels"
 
@@ -24,15 +25,17 @@ async def check_channels(slack: Slack, policy: Policy, *, bot_name: str) -> Find
 
 async def _fault(slack: Slack, channel_id: str, bot_name: str) -> Finding | None:
     try:
-        answer = await slack.patient.conversations_info(channel=channel_id)
+        channel = await channel_of(slack.patient, channel_id)
+    except NotSlack as error:
+        return failed(CHECK, f"{channel_id} could not be looked up", str(error))
     except SlackApiError as error:
         return _refused(channel_id, error_code(error), bot_name)
     except UNREACHABLE as error:
         return _unknown(channel_id, type(error).__name__)
-    return _unfit(channel_id, answer["channel"], bot_name)
+    return _unfit(channel_id, channel, bot_name)
 
 
-def _unfit(channel_id: str, channel: dict[str, Any], bot_name: str) -> Finding | None:
+def _unfit(channel_id: str, channel: Mapping[str, Any], bot_name: str) -> Finding | None:
     name = f"{channel_id} (#{channel.get('name', '')})"
     if channel.get("is_archived"):
         return failed(CHECK, f"{name} is archived", "Unarchive it, or name another channel in the policy.")

@@ -10,7 +10,7 @@ from agent.gaps import Gap, gaps
 from agent.policy import Policy
 from bot.doctor.finding import Finding, failed, skip, skipped, summed, warning
 from bot.identity import WHAT_NOBODY_IS, Why, ask_for, why_nobody
-from bot.slack import Slack, error_code
+from bot.slack import NotSlack, Slack, error_code
 
 CHECKS = ("people", "approvers")
 AT_ONCE = 5
@@ -54,6 +54,8 @@ async def _look_up(slack: Slack, user_id: str, home_team: str) -> Why | Lost | N
 
 
 def _fault(policy: Policy, user_id: str, why: Why | Lost) -> Finding:
+    if isinstance(why, NotSlack):
+        return failed("people", f"{user_id} could not be looked up", str(why))
     if not isinstance(why, str):
         reason = error_code(why) if isinstance(why, SlackApiError) else type(why).__name__
         return warning("people", f"{user_id} could not be looked up ({reason})", AGAIN)

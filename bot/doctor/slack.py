@@ -110,7 +110,12 @@ def _without_slack(secret: Finding, why: str, do: str) -> list[Finding]:
 
 
 def _token(answer: AsyncSlackResponse) -> Finding:
-    return ok("slack", f"the token is that of {answer['user']} in {answer['team']} ({answer['team_id']})")
+    user, team = _name(answer, "user", "user_id"), _name(answer, "team", "url")
+    return ok("slack", f"the token is that of {user} in {team} ({answer['team_id']})")
+
+
+def _name(answer: AsyncSlackResponse, name: str, otherwise: str) -> str:
+    return str(answer.get(name) or answer[otherwise])
 
 
 def _clock(introduced: Introduced) -> Finding:
@@ -157,5 +162,5 @@ def _scopes(headers: Mapping[str, str]) -> Finding:
 async def _of_the_policy(slack: Slack, answer: AsyncSlackResponse, policy: Policy | None) -> list[Finding]:
     if policy is None:
         return skip(OF_THE_POLICY, "the policy cannot be used")
-    channels = await check_channels(slack, policy, bot_name=answer["user"])
+    channels = await check_channels(slack, policy, bot_name=_name(answer, "user", "user_id"))
     return [channels, *await check_people(slack, policy, home_team=answer["team_id"])]

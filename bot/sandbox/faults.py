@@ -11,16 +11,23 @@ from bot.sandbox.errors import Json
 class Fault:
     """What goes wrong with one call, and whether the call takes effect before it does."""
 
-    kind: Literal["error", "http", "rate_limited", "hang", "drop"]
+    kind: Literal["error", "other", "http", "rate_limited", "hang", "drop"]
     performed: bool = False
     status: int = 200
     retry_after: int = 0
     body: Json = field(default_factory=dict)
+    text: str = ""
+    media_type: str = ""
 
     @classmethod
     def error(cls, code: str, **fields: object) -> "Fault":
         """Slack answers 200 with this error code; nothing is done."""
         return cls("error", body={"ok": False, "error": code, **fields})
+
+    @classmethod
+    def other(cls, text: str, media_type: str = "application/json", *, performed: bool = False) -> "Fault":
+        """Not Slack answers, but something else, with status 200."""
+        return cls("other", performed, text=text, media_type=media_type)
 
     @classmethod
     def http(cls, status: int = 500) -> "Fault":

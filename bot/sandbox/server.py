@@ -134,6 +134,8 @@ class WebApi:
     async def _fail(self, request: Request, fault: Fault) -> Response:
         if fault.kind == "error":
             return JSONResponse(fault.body)
+        if fault.kind == "other":
+            return Response(fault.text, media_type=fault.media_type)
         if fault.kind == "rate_limited":
             return _too_many("", fault.retry_after)
         if fault.kind == "hang":

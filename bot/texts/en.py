@@ -251,6 +251,7 @@ ENGLISH = Texts(
             "vistobueno runs retry {run}"
         ),
         cancelled="This run was stopped. What had not run does not run any more.",
+        cancelled_by="This run was stopped by {who}. What had not run does not run any more.",
         no_words="Finished.",
         answer_cut="The answer was longer than fits here.",
         expired="Nobody decided in time, so this was not done: {title}",
@@ -297,6 +298,7 @@ ENGLISH = Texts(
         exhausted="Stopped: this run has used up its steps.",
         failed="Stopped: this run could not be finished.",
         cancelled="Stopped by a person.",
+        cancelled_by="Stopped by {who}.",
         superseded="↻ Out of date, nothing ran: {title}",
         executed="✅ Done: {title}",
         call_failed="❌ Failed: {title}",

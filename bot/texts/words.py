@@ -248,6 +248,7 @@ class NoticeWords:
     failed: str
     failed_retry: str
     cancelled: str
+    cancelled_by: str
     no_words: str
     answer_cut: str
     expired: str
@@ -295,6 +296,7 @@ class LineWords:
     exhausted: str
     failed: str
     cancelled: str
+    cancelled_by: str
     superseded: str
     executed: str
     call_failed: str

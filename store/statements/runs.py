@@ -279,7 +279,8 @@ approval AS (
 {line_follows("run r")},
 notice AS (
   INSERT INTO notices (dedupe_key, conversation_id, kind, data)
-  SELECT 'cancelled:' || id, conversation_id, 'run_cancelled', jsonb_build_object('run_id', id) FROM run
+  SELECT 'cancelled:' || id, conversation_id, 'run_cancelled',
+         jsonb_build_object('run_id', id, 'by', %(actor)s::jsonb) FROM run
   ON CONFLICT (dedupe_key) DO NOTHING)
 SELECT run.id,
        {

@@ -8,7 +8,7 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from bot.sandbox import Sandbox
+from bot.sandbox import Fault, Sandbox
 from tests.acceptance.commands import EVERYTHING, MODEL, NOWHERE, SLACK, answered, vistobueno
 from tests.acceptance.contents import contents
 from tests.databases import Database, with_login
@@ -154,6 +154,35 @@ async def test_what_answers_and_is_not_slack_is_named(database: Database) -> Non
         variables = {**EVERYTHING, "SLACK_API_URL": f"{sandbox.base_url}/elsewhere", "PORT": "0"}
         ended = await answered("web", DATABASE_URL=database.url, **variables)
     assert "does not answer as Slack does (http_404): check SLACK_API_URL" in ended.sentence
+
+
+OK_ALONE = '{"ok": true}'
+
+
+@pytest.mark.parametrize("answer", ["[1]", '"hello"', OK_ALONE])
+@pytest.mark.parametrize("words", [("web",), ("worker",), ("start", "hello")])
+async def test_a_slack_that_answers_in_another_shape_is_no_slack(
+    database: Database, words: tuple[str, ...], answer: str
+) -> None:
+    async with Sandbox.running() as sandbox:
+        sandbox.faults.add("auth.test", Fault.other(answer), times=9)
+        variables = {**EVERYTHING, "SLACK_API_URL": sandbox.api_url, "PORT": "0"}
+        ended = await answered(*words, DATABASE_URL=database.url, **variables)
+    assert ended.sentence == f"What answers at {sandbox.api_url} is no Slack Web API: check SLACK_API_URL."
+
+
+@pytest.mark.parametrize("method", ["users.info", "conversations.info"])
+async def test_a_start_whose_person_or_channel_has_another_shape_begins_nothing(
+    database: Database, method: str
+) -> None:
+    before = contents(database)
+    async with Sandbox.running() as sandbox:
+        sandbox.faults.add(method, Fault.other(OK_ALONE), times=9)
+        slack = {"SLACK_BOT_TOKEN": sandbox.workspace.app.bot_token, "SLACK_API_URL": sandbox.api_url}
+        words = ("start", "hello", "--user", "U0LEO", "--channel", "C0SUPPORT")
+        ended = await answered(*words, DATABASE_URL=database.url, **slack)
+    assert ended.sentence == f"What answers at {sandbox.api_url} is no Slack Web API: check SLACK_API_URL."
+    assert contents(database) == before
 
 
 # --- other variables ---

@@ -32,7 +32,8 @@ async def test_the_requester_and_an_approver_stop_a_run_by_its_id_or_its_approva
         assert said == "Stopped: what waited of “please refund the failed payments” does not run any more."
         assert "Cancelled" in await stage.shows(card, f"the run was stopped by {who}")
         assert stage.marta.buttons(card.ts) == []
-        await stage.said(asked, "This run was stopped.")
+        await stage.said(asked, f"This run was stopped by {who}.")
+        await stage.said(asked, f"Stopped by {who}.")
         assert (await stage.run()).status is RunStatus.CANCELLED
         told = len(stage.marta.ephemerals)
         await stage.marta.click(old, "Approve")
@@ -75,7 +76,7 @@ async def test_what_is_already_running_is_let_finish_and_recorded(
             return (await stage.approval()).status is ApprovalStatus.EXECUTED
 
         await eventually(executed)
-        await stage.said(asked, "This run was stopped.")
+        await stage.said(asked, "This run was stopped by Leo.")
         assert (await stage.run()).status is RunStatus.CANCELLED
         assert len(stage.provider.refunds) == 38
 

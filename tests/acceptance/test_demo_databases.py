@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from bot.demo.command import lines
+from bot.demo.errors import DemoFailed
 from bot.demo.world import World, open_world
 from bot.settings import Settings
 from store import embedded, runs
@@ -74,6 +75,21 @@ async def test_what_the_terminal_says_lets_another_one_look() -> None:
         )
         out, _ = await asyncio.wait_for(process.communicate(), SECONDS)
     assert (process.returncode, out.decode()) == (0, "Nothing waits; --all shows what has ended.\n")
+
+
+async def test_who_may_not_make_the_shop_is_told_to_let_the_demo_have_a_database_of_its_own(
+    database: OwnDatabase, empty_database: OwnDatabase
+) -> None:
+    owner = Settings.read({"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url})
+    async with open_world(owner, port=0):  # a running demo, and its URL as it prints it
+        for url in (database.url, empty_database.url):
+            with pytest.raises(DemoFailed) as failed:
+                async with open_world(Settings.read({"DATABASE_URL": url}), port=0):
+                    pass
+            assert str(failed.value).endswith("unset DATABASE_URL, and this demo has a database of its own.")
+        with psycopg.connect(database.url) as connection:
+            counted = connection.execute("SELECT count(*) FROM shop.payments").fetchone()
+    assert counted == (400,)
 
 
 async def test_a_named_database_is_taken_as_it_is_and_that_is_said(database: OwnDatabase) -> None:

@@ -366,6 +366,33 @@ async def _nobody_uses(database: Database) -> bool:
     return users_of(database) == []
 
 
+async def test_where_logs_are_wanted_the_demo_speaks_first_and_the_policy_of_its_shop_is_no_news(
+    database: Database,
+) -> None:
+    variables = {"DATABASE_URL": database.url, "DATABASE_OWNER_URL": database.owner_url, "LOG_LEVEL": "INFO"}
+    process = await asyncio.create_subprocess_exec(
+        *(*COMMAND, "demo"),
+        cwd=ROOT,
+        env=clean(variables),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        assert process.stdout is not None
+        said: list[str] = []
+        while not said or "Ctrl-C ends the demo." not in said[-1]:
+            said.append((await asyncio.wait_for(process.stdout.readline(), SECONDS)).decode())
+        process.send_signal(signal.SIGINT)
+        after = (await asyncio.wait_for(process.stdout.read(), SECONDS)).decode()
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+    assert said[0].startswith("Open http://127.0.0.1:")
+    assert not any(line.startswith("{") for line in said), said
+    assert "four_eyes" not in after and "The demo is over." in after
+
+
 @asynccontextmanager
 async def command(database: Database) -> AsyncIterator[tuple[asyncio.subprocess.Process, int]]:
     """The demo as a command, and the process id of its app as its page tells it."""

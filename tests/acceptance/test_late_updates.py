@@ -241,9 +241,9 @@ async def test_a_stopped_run_says_how_a_call_ended_that_was_let_finish(
         [process] = stage.processes
         await cancel_run(process.app.bot.house, (await stage.run()).id, OPERATOR)
         process.app.bot.publishing.call()
-        assert "⏳ Still running: Refund 38" in await line(stage, asked, "Stopped by a person.")
+        assert "⏳ Still running: Refund 38" in await line(stage, asked, "Stopped by the operator.")
         stage.provider.release()
-        assert "Stopped by a person." in await line(stage, asked, "✅ Done: Refund 38 payments")
+        assert "Stopped by the operator." in await line(stage, asked, "✅ Done: Refund 38 payments")
 
 
 async def test_a_line_does_not_change_with_every_try_of_a_call_that_must_wait(

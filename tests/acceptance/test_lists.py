@@ -1,10 +1,11 @@
 """`runs` and `approvals` in a terminal: the story in columns, and a sentence where there is nothing."""
 
+import json
 import re
 
 import pytest
 
-from agent.scripted import call, step
+from agent.scripted import call, say, script, step
 from agent.tools.shop.seed import fail_three_overnight
 from bot.aligned import columns
 from store import approvals
@@ -14,6 +15,12 @@ from tests.acceptance.scripts import LAST_WORDS, LOOK, ONLY_ASK, ask_for_refunds
 from tests.acceptance.stage import staged
 from tests.databases import Database
 
+WHY = "They failed twice, and the customers have asked for their money back in three messages since."
+WITH_A_REASON = script(
+    LOOK,
+    step(call("refund_payments", lambda asked: {**refund(asked), "rationale": WHY})),
+    step(say("That is all."), optional=True),
+)
 NOTHING = [
     (("runs", "list"), "No run is unfinished; --all shows those that have ended.\n"),
     (("runs", "list", "--all"), "There are no runs yet.\n"),
@@ -85,7 +92,7 @@ async def test_what_became_of_an_approval_is_shown_in_the_words_of_its_card(
 async def test_an_approval_is_shown_in_the_words_of_its_card(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+    async with staged(database, monkeypatch, WITH_A_REASON) as stage:
         await stage.ask()
         card = stage.marta.read(await stage.card())
         approval = await stage.approval()
@@ -98,3 +105,42 @@ async def test_an_approval_is_shown_in_the_words_of_its_card(
     [sample] = [line for line in lines if line.startswith("pay_0167")]
     assert "  €194.16  " in sample
     assert max(map(columns, lines)) <= 80
+    at = lines.index("In the agent's own words:")
+    assert " ".join(line.removeprefix("> ") for line in lines[at + 1 :]) == WHY
+    assert WHY in card
+    for words in ("This cannot be undone.", "support_lead may decide · 1 approval needed · expires 20"):
+        assert any(line.startswith(words) for line in lines), words
+        assert words in card
+
+
+async def test_an_approval_of_a_tool_that_is_not_here_is_shown_as_its_card_would_show_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        approval = await stage.approval()
+    for tools in ("json:__all__", "no.such.module:TOOLS"):
+        here = {"DATABASE_URL": database.url, "VISTOBUENO_TOOLS": tools}
+        shown = await answered("approvals", "show", approval.id, **here)
+        assert (shown.code, shown.err) == (0, "")
+        assert "This cannot be undone." in shown.out.splitlines()
+
+
+async def test_where_an_input_is_cut_it_is_said_how_to_read_it_whole(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        approval = await stage.approval()
+    [given] = [
+        line
+        for line in (
+            await answered("approvals", "show", approval.id, DATABASE_URL=database.url)
+        ).out.splitlines()
+        if line.startswith("input ")
+    ]
+    assert given.endswith("… (--json prints all of it)")
+    whole = await answered("approvals", "show", approval.id, "--json", DATABASE_URL=database.url)
+    assert json.loads(whole.out)["shown"]["input"] == approval.shown.input

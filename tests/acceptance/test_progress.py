@@ -125,7 +125,7 @@ async def test_a_run_that_is_stopped_says_so(database: Database, monkeypatch: py
         await stage.card()
         await cancel_run(stage.processes[0].app.bot.house, (await stage.run()).id, OPERATOR)
         stage.processes[0].app.bot.publishing.call()
-        ended = await line(stage, asked, "Stopped by a person.")
+        ended = await line(stage, asked, "Stopped by the operator.")
         assert "Cancelled, nothing ran: Refund 38 payments" in ended
 
 

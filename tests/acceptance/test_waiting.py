@@ -26,7 +26,7 @@ async def test_an_edit_is_checked_then_shown_beside_what_it_replaces_then_runs_e
         await marta.click(await stage.card(), "Edit")
         await stage.sandbox.until(lambda: marta.views and "38 payments" in marta.read(marta.view), **WAIT)
         await marta.fill({"Payments": "pay_0007\npay_0007"}).submit()
-        assert list(marta.view.errors.values()) == ["give every payment once"]
+        assert list(marta.view.errors.values()) == ["give every payment once; repeated: pay_0007"]
         answer = await marta.fill({"Payments": "pay_0007"}).submit()
         assert "Checking your changes" in json.dumps(json.loads(answer.body))
         await stage.sandbox.until(lambda: "Refund 1 payment " in marta.read(marta.view), **WAIT)

@@ -7,7 +7,7 @@ from psycopg.rows import DictRow
 from pydantic import BaseModel, Field, model_validator
 
 from agent.tool import Context, Facts, Preview, Risk, Tool, ToolError, always_ask
-from agent.tools.shop.database import Shop, do_once, open_shop
+from agent.tools.shop.database import Shop, do_once, open_shop, shop_is_there
 from agent.tools.shop.words import counted
 
 # the quarter is reckoned in UTC, in the seed as well: a session's time zone must not decide
@@ -107,4 +107,5 @@ delete_customers = Tool(
     personal=frozenset({"Name"}),
     reasons=("Still needed for the books", "Too many at once"),
     doing="Deleting customers",
+    check=shop_is_there,
 )

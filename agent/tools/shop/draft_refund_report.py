@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from agent.tool import Context, Facts, Money, Preview, Risk, Tool, ToolError
-from agent.tools.shop.database import Shop, do_once, open_shop
+from agent.tools.shop.database import Shop, do_once, open_shop, shop_is_there
 from agent.tools.shop.words import counted
 
 
@@ -72,4 +72,5 @@ draft_refund_report = Tool(
     repeatable=True,
     timeout="15s",
     doing="Drafting a refund report",
+    check=shop_is_there,
 )

@@ -7,7 +7,7 @@ from psycopg.rows import DictRow
 from pydantic import BaseModel, Field, field_validator
 
 from agent.tool import Context, Facts, Money, Preview, Risk, Tool, ToolError, ask_when, forbid_when
-from agent.tools.shop.database import Shop, open_shop
+from agent.tools.shop.database import Shop, open_shop, shop_is_there
 from agent.tools.shop.payment_client import (
     Misplaced,
     PaymentClient,
@@ -21,7 +21,7 @@ from agent.tools.shop.payment_client import (
     open_stripe,
     stripe_account,
 )
-from agent.tools.shop.words import counted
+from agent.tools.shop.words import counted, repeated
 
 
 class RefundPayments(BaseModel):
@@ -34,8 +34,8 @@ class RefundPayments(BaseModel):
     @classmethod
     def each_once(cls, payment_ids: list[str]) -> list[str]:
         """Refuse an id that is there twice."""
-        if len(set(payment_ids)) < len(payment_ids):
-            raise ValueError("give every payment once")
+        if again := repeated(payment_ids):
+            raise ValueError(f"give every payment once; repeated: {again}")
         return payment_ids
 
 
@@ -67,7 +67,7 @@ async def show(input: RefundPayments, facts: Facts, ctx: Context) -> Preview:
         title=f"Refund {counted(facts.count, 'payment')} · {facts.amount.text() if facts.amount else '?'}",
         impact=[
             f"to the cards of {counted(customers, 'customer')}",
-            f"charged from {days[0]} to {days[-1]}",
+            f"charged on {days[0]}" if days[0] == days[-1] else f"charged from {days[0]} to {days[-1]}",
             f"the provider is told: {input.reason}",
             *([f"through {provider}"] if provider else []),
         ],
@@ -148,7 +148,11 @@ class _Batch:
 
 
 async def provider_answers() -> str | None:
-    """Ask Stripe whether it takes the key, if there is one; the local provider is the demo's own."""
+    """Ask Stripe whether it takes the key, if there is one; the local provider is the demo's own.
+
+    ToolError if it does not, or without the shop.
+    """
+    await shop_is_there()
     account = stripe_account()
     if account is None:
         return None

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from agent.tool import Context, Risk, Tool
-from agent.tools.shop.database import open_shop
+from agent.tools.shop.database import open_shop, shop_is_there
 
 
 class SearchPayments(BaseModel):
@@ -53,4 +53,5 @@ search_payments = Tool(
     execute=search,
     timeout="15s",
     doing="Looking at payments",
+    check=shop_is_there,
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from psycopg.sql import SQL, Identifier
 
-from agent.tools.shop.database import Shop, open_shop
+from agent.tools.shop.database import Shop, open_database
 
 FAILED_COUNT = 38
 FAILED_TOTAL = Decimal("4120.00")
@@ -93,7 +93,7 @@ async def create_shop(database_url: str) -> None:
 
     Raises NotOurShop, and changes nothing, if the schema `shop` belongs to somebody else.
     """
-    async with open_shop(database_url) as shop, shop.transaction():
+    async with open_database(database_url) as shop, shop.transaction():
         await _drop_old(shop)
         await shop.execute(_SCHEMA)
         await shop.execute(SQL("COMMENT ON SCHEMA shop IS {}").format(MARK))
@@ -109,7 +109,7 @@ async def create_shop(database_url: str) -> None:
 async def fail_three_overnight(database_url: str) -> list[str]:
     """Let the three payments of OVERNIGHT fail, if they have not yet; gives their ids."""
     now = datetime.now(UTC)
-    async with open_shop(database_url) as shop:
+    async with open_database(database_url) as shop:
         for number, (payment_id, amount) in enumerate(OVERNIGHT.items()):
             await shop.execute(
                 """INSERT INTO shop.payments (id, customer_id, amount, status, charged_at)
@@ -121,7 +121,7 @@ async def fail_three_overnight(database_url: str) -> list[str]:
 
 async def count_failed(database_url: str) -> int:
     """Count the payments that have failed and are not refunded."""
-    async with open_shop(database_url) as shop:
+    async with open_database(database_url) as shop:
         found = await shop.execute("SELECT count(*) AS n FROM shop.payments WHERE status = 'failed'")
         [row] = await found.fetchall()
     return int(row["n"])

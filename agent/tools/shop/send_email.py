@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, field_validator
 
 from agent.tool import Context, Facts, Preview, Risk, Tool, ask_when
-from agent.tools.shop.database import Shop, do_once, open_shop
-from agent.tools.shop.words import counted
+from agent.tools.shop.database import Shop, do_once, open_shop, shop_is_there
+from agent.tools.shop.words import counted, repeated
 
 Address = Annotated[str, Field(pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+\.[^@\s,;<>]+$", max_length=254)]
 
@@ -24,8 +24,8 @@ class SendEmail(BaseModel):
     @classmethod
     def each_once(cls, to: list[str]) -> list[str]:
         """Refuse a recipient who is there twice, in whatever case."""
-        if len({address.lower() for address in to}) < len(to):
-            raise ValueError("give every recipient once")
+        if again := repeated([address.lower() for address in to]):
+            raise ValueError(f"give every recipient once; repeated: {again}")
         return to
 
 
@@ -48,7 +48,7 @@ async def show(input: SendEmail, facts: Facts, ctx: Context) -> Preview:
         impact=[
             f"Subject: {input.subject}",
             input.body,
-            f"{counted(strangers, 'address', 'addresses')} of no customer",
+            *([f"{counted(strangers, 'address', 'addresses')} of no customer"] if strangers else []),
         ],
         columns=["Recipient", "Customer"],
         sample=[[address, names.get(address, "(no customer)")] for address in facts.items],
@@ -85,4 +85,5 @@ send_email = Tool(
     personal=frozenset({"Recipient", "Customer", "to"}),
     reasons=("Wrong tone", "Wrong recipients"),
     doing="Sending emails",
+    check=shop_is_there,
 )

@@ -14,7 +14,7 @@ from uuid import uuid4
 import psycopg
 
 from agent.tool import Money, ToolError
-from agent.tools.shop.database import Shop, open_shop
+from agent.tools.shop.database import Shop, open_database
 from agent.tools.shop.minor_units import minor_units
 from agent.tools.shop.payment_client import Refused, StripeAccount, Unanswered, open_stripe, stripe_account
 from agent.tools.shop.seed import NotOurShop, create_shop
@@ -30,7 +30,7 @@ async def charge_failed_payments(database_url: str, account: StripeAccount) -> i
     """
     _refuse_live(account)
     made, once = 0, uuid4().hex
-    async with open_shop(database_url) as shop, open_stripe(account) as client:
+    async with open_database(database_url) as shop, open_stripe(account) as client:
         for payment_id, amount in await _uncharged(shop):
             charge = await client.charge(minor_units(amount), amount.currency, CARD, payment_id, once)
             await shop.execute("UPDATE shop.payments SET charged_as = %s WHERE id = %s", [charge, payment_id])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.tools.shop.seed import create_shop
 from bot.doctor.examination import examine
 from bot.doctor.finding import Finding
 from bot.doctor.program import Installed, running
@@ -74,6 +75,7 @@ async def healthy(database: Database, folder: Path, patch: pytest.MonkeyPatch) -
     patch.setattr("bot.doctor.program.installed", lambda: Installed("0.1.0", root))
     patch.setattr("store.embedded.default_folder", lambda: folder / "no database")
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    await create_shop(database.owner_url)
     provider = create_model_api(_no_answer, faults=(), api_key=KEY)
     async with Sandbox.running(rate_limits=RateLimits.off()) as sandbox, serve(provider) as model_url:
         sandbox.workspace.app.scopes = set(BOT_SCOPES)

@@ -43,6 +43,26 @@ async def test_a_slack_that_cannot_answer_now_says_nothing_about_the_token(
     assert (finding.do or "").endswith("): try again later.")
 
 
+@pytest.mark.parametrize(
+    ("method", "check"),
+    [
+        ("auth.test", "slack"),
+        ("users.info", "people"),
+        ("conversations.info", "channels"),
+        ("apps.connections.open", "socket mode"),
+    ],
+)
+@pytest.mark.parametrize("answer", ["[1]", '"hello"', "null", '{"ok": true}', '{"ok": true, "user": null}'])
+async def test_what_answers_and_is_no_slack_fails_the_check_that_asked_it(
+    house: House, method: str, check: str, answer: str
+) -> None:
+    house.sandbox.faults.add(method, Fault.other(answer), times=9)
+    finding = await house.finding(check, SLACK_APP_TOKEN=house.sandbox.workspace.app.app_token)
+    assert finding.status == "failed"
+    sentence = f"What answers at {house.sandbox.api_url} is no Slack Web API: check SLACK_API_URL."
+    assert finding.do == sentence
+
+
 async def test_missing_scopes_are_named_with_what_they_are_for(house: House) -> None:
     house.sandbox.workspace.app.scopes -= {"commands", "im:write"}
     finding = await house.finding("scopes")

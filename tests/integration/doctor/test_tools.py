@@ -1,9 +1,13 @@
 """The doctor on what the tools say of themselves, and on Stripe."""
 
+import os
 from pathlib import Path
 
 import pytest
 
+from agent.tools import TOOLS as OF_THE_SHOP
+from store.engine import migrate
+from tests.databases import Database
 from tests.integration.doctor.house import House
 from tests.standins.stripe.careless import CarelessStripe
 from tests.standins.stripe.line import TEST_KEY, Fault, StripeLine
@@ -42,6 +46,33 @@ async def test_a_tool_says_itself_whether_it_can_do_its_work(
     assert (found["missing"].status, found["missing"].do) == ("failed", "The printer is off; switch it on.")
     assert found["broken"].do == "Mend the check of broken: it broke off with KeyError."
     assert found["stuck"].do == "Look at what stuck needs: its check did not answer within 0 s."
+
+
+async def test_tools_of_the_shop_do_no_work_in_a_database_without_it(
+    house: House, empty_database: Database
+) -> None:
+    await migrate(empty_database.owner_url)
+    found = await house.findings(DATABASE_URL=empty_database.url)
+    assert (found["migrations"].status, found["tools"].status) == ("ok", "ok")
+    first, *others = [tool.name for tool in OF_THE_SHOP]
+    assert found[first].status == "failed"
+    assert found[first].says == f"it cannot do its work, nor can {', '.join(others)}"
+    assert (found[first].do or "").startswith("The example shop is not in this database; ")
+    assert not set(others) & found.keys(), "five times the same is said once"
+
+
+async def test_the_tools_look_into_the_database_that_the_app_uses(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/none")
+    assert not {tool.name for tool in OF_THE_SHOP} & (await house.findings()).keys()
+    assert os.environ["DATABASE_URL"] == "postgresql://elsewhere/none"
+
+
+async def test_without_a_database_the_tools_that_need_one_say_nothing(house: House) -> None:
+    found = await house.findings(DATABASE_URL="")
+    assert found["database"].status == "failed"
+    assert not {tool.name for tool in OF_THE_SHOP} & found.keys()
 
 
 async def test_without_a_key_nothing_is_said_of_stripe(house: House) -> None:

@@ -62,8 +62,27 @@ async def test_payments_that_did_not_fail_are_left_out_and_forbidden(shop: Shop)
 
 
 async def test_a_payment_given_twice_is_invalid() -> None:
-    with pytest.raises(InvalidInput, match="every payment once"):
-        validate(refund_payments, refund_of(["pay_0007", "pay_0007"]))
+    with pytest.raises(InvalidInput) as refused:
+        validate(refund_payments, refund_of(["pay_0007", "pay_0017", "pay_0007"]))
+    [(_, problem)] = refused.value.fields
+    assert problem == "give every payment once; repeated: pay_0007"
+
+
+async def test_of_many_payments_given_twice_the_first_are_named() -> None:
+    twice = [f"pay_{number:04}" for number in range(1, 8)] * 2
+    with pytest.raises(InvalidInput) as refused:
+        validate(refund_payments, refund_of(twice))
+    [(_, problem)] = refused.value.fields
+    assert problem.endswith("repeated: pay_0001, pay_0002, pay_0003, pay_0004, pay_0005 and 2 more")
+
+
+async def test_payments_of_one_day_are_charged_on_it(shop: Shop) -> None:
+    one, *_, last = shop.failed_ids()
+    _, _, of_one = await measured(refund_payments, refund_of([one]))
+    _, _, of_two = await measured(refund_payments, refund_of([one, last]))
+    days = [row[3] for row in of_two.sample]
+    assert of_one.impact[1] == f"charged on {days[0]}"
+    assert of_two.impact[1] == f"charged from {days[0]} to {days[1]}"
 
 
 async def test_every_payment_is_refunded_once_and_no_longer_failed(

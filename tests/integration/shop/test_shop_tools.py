@@ -2,18 +2,25 @@
 
 import asyncio
 from datetime import UTC, datetime
+from typing import Any
 
+import psycopg
 import pytest
 
 from agent.judge import judge
 from agent.schema import InvalidInput, validate
-from agent.tool import Risk, ToolError, Verdict
+from agent.tool import Risk, Tool, ToolError, Verdict
 from agent.toolbox import load_tools
 from agent.tools import TOOLS
 from agent.tools.shop.delete_customers import delete_customers
 from agent.tools.shop.draft_refund_report import draft_refund_report
+from agent.tools.shop.local_client import LocalClient
+from agent.tools.shop.payment_client import Made, Wanted
+from agent.tools.shop.provider import RefundProvider
+from agent.tools.shop.refund_payments import refund_payments
 from agent.tools.shop.search_payments import search_payments
 from agent.tools.shop.send_email import send_email
+from tests.databases import Database
 from tests.integration.shop.conftest import Shop, called, context, executed, measured
 
 TODAY = datetime.now(UTC).date().isoformat()
@@ -91,6 +98,19 @@ async def test_the_preview_of_an_email_shows_its_text_and_who_is_no_customer(sho
     assert preview.sample == ((customer["email"], customer["name"]), ("who@example.org", "(no customer)"))
 
 
+async def test_of_an_email_to_customers_alone_no_strangers_are_counted(shop: Shop) -> None:
+    [customer] = shop.rows("SELECT name, email FROM shop.customers WHERE id = 'cus_0001'")
+    _, _, preview = await measured(send_email, email_to(customer["email"]))
+    assert preview.impact == ("Subject: Your refund", "It is on its way.")
+
+
+def test_a_recipient_who_is_there_twice_is_named() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        validate(send_email, email_to("a@example.com", "b@example.com", "A@example.com"))
+    [(_, problem)] = refused.value.fields
+    assert problem == "give every recipient once; repeated: a@example.com"
+
+
 async def test_an_email_is_put_out_once_per_key_and_recipient(shop: Shop) -> None:
     for attempt in (1, 2):
         sent = await executed(send_email, email_to("a@example.com", "b@example.com"), attempt=attempt)
@@ -157,6 +177,61 @@ async def test_customers_that_do_not_exist_fail_the_call_by_name(shop: Shop) -> 
 def test_customers_are_chosen_in_exactly_one_way(wrong: dict[str, object]) -> None:
     with pytest.raises(InvalidInput, match="either customer_ids or opened_before"):
         validate(delete_customers, wrong)
+
+
+INPUTS: dict[str, dict[str, Any]] = {
+    "search_payments": {"status": "failed"},
+    "draft_refund_report": REPORT,
+    "refund_payments": {"payment_ids": ["pay_0007"], "reason": "the order failed"},
+    "send_email": email_to("a@example.com"),
+    "delete_customers": {"customer_ids": ["cus_0001"]},
+}
+
+
+@pytest.fixture
+def no_shop(empty_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", empty_database.url)
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+async def test_where_there_is_no_shop_every_tool_says_so_and_what_to_do(
+    no_shop: None, provider: RefundProvider, tool: Tool
+) -> None:
+    input = validate(tool, INPUTS[tool.name])
+    with pytest.raises(ToolError, match=r"^the example shop is not in .*docs/stripe\.md"):
+        await called(tool.execute, input, context())
+    assert tool.check is not None
+    with pytest.raises(ToolError, match="the example shop is not in this database"):
+        await called(tool.check)
+    assert provider.requests == 0
+
+
+async def test_a_shop_that_goes_while_a_batch_is_refunded_is_no_tool_error(
+    shop: Shop, provider: RefundProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refunded = LocalClient.refund
+
+    async def refund_and_lose_the_shop(self: LocalClient, wanted: Wanted, *, again: bool) -> Made:
+        made = await refunded(self, wanted, again=again)
+        shop.run("DROP SCHEMA shop CASCADE")
+        return made
+
+    monkeypatch.setattr(LocalClient, "refund", refund_and_lose_the_shop)
+    with pytest.raises(psycopg.errors.UndefinedTable):
+        await executed(refund_payments, {"payment_ids": shop.failed_ids()[:2], "reason": "x"})
+    assert len(provider.refunds) == 1, "which nobody may call nothing"
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+async def test_where_the_shop_is_or_nobody_can_look_a_check_says_nothing(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, tool: Tool
+) -> None:
+    monkeypatch.delenv("STRIPE_API_KEY", raising=False)
+    assert tool.check is not None
+    assert await called(tool.check) is None
+    for elsewhere in ("postgresql://vistobueno@127.0.0.1:1/none", ""):
+        monkeypatch.setenv("DATABASE_URL", elsewhere)
+        assert await called(tool.check) is None
 
 
 async def test_without_a_database_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from agent.tool import (
     Facts,
     Money,
     Risk,
+    Rule,
     Tool,
     ToolError,
     Verdict,
@@ -57,6 +58,23 @@ async def async_yielding(input, ctx):
     yield input
 
 
+def yielding_nothing():
+    yield "it is there"
+
+
+async def judged_later(input, facts) -> bool:
+    return False
+
+
+def yielding_verdict(input, facts):
+    yield False
+
+
+class JudgedLater:
+    async def __call__(self, input, facts) -> bool:
+        return False
+
+
 class Yielding:
     def __call__(self, input, ctx):
         yield input
@@ -70,6 +88,16 @@ def test_a_tool_needs_only_four_things_and_has_defaults_for_the_rest() -> None:
     made = tool()
     assert (made.effect, made.timeout_seconds, made.repeatable, made.rules) == ("refund", 60.0, False, ())
     assert made.description == "Refund payments."
+
+
+def test_a_rule_may_say_the_same_of_every_call_and_why() -> None:
+    closed = Rule(Verdict.FORBID, words="the shop is closed")
+    assert tool(policy=(always_ask, closed, never_ask)).rules == (always_ask, closed, never_ask)
+
+
+def test_several_texts_are_whatever_holds_them() -> None:
+    made = tool(personal=["Name", "Name"], reasons=iter(["Too many", "Not yet"]))
+    assert (made.personal, made.reasons) == ({"Name"}, ("Too many", "Not yet"))
 
 
 class NoDocstring(BaseModel):
@@ -164,6 +192,30 @@ class Folder(BaseModel):
         ({"undo": undo}, "with one it is REVERSIBLE"),
         ({"risk": Risk.REVERSIBLE}, "must have undo"),
         ({"risk": Risk.READ_ONLY, "facts": run, "policy": never_ask}, "remove facts, policy"),
+        ({"reasons": "Duplicate"}, r"refund: reasons must be several texts, like \('Duplicate',\), not 'Dup"),
+        ({"reasons": None}, "reasons must be several texts"),
+        ({"reasons": (5,)}, "reasons must be several texts"),
+        ({"reasons": 5}, "reasons must be several texts"),
+        ({"personal": "email"}, r"personal must be several texts, like \('email',\), not 'email'"),
+        ({"personal": [b"email"]}, "personal must be several texts"),
+        ({"personal": [["email"]]}, "personal must be several texts"),
+        ({"repeatable": "no"}, "refund: repeatable must be True or False, not 'no'"),
+        ({"repeatable": None}, "repeatable must be True or False"),
+        ({"doing": 5}, "doing must be a text, not 5"),
+        ({"version": 2}, "version must be a text, not 2"),
+        ({"followup": 5}, "followup must be the name of another tool, not 5"),
+        ({"followup": "refund"}, "followup must be the name of another tool, not 'refund'"),
+        ({"policy": ask_when("amount > 5")}, r"refund: ask_when must be given a function, not 'amount > 5'"),
+        ({"policy": forbid_when(True)}, "forbid_when must be given a function, not True"),
+        ({"policy": (always_ask, ask_when(None))}, "ask_when must be given a function, not None"),
+        ({"policy": ask_when(judged_later)}, "ask_when must be given a function that answers at once"),
+        ({"policy": ask_when(partial(judged_later, facts=None))}, "answers at once: write def, not async"),
+        ({"policy": ask_when(JudgedLater())}, "answers at once"),
+        ({"policy": ask_when(yielding_verdict)}, "answers at once"),
+        ({"policy": ask_when(lambda facts: True)}, r"ask_when must be given a function of \(input, facts\)"),
+        ({"policy": ask_when(lambda i, f: True, 5)}, "the words of ask_when must be a text, not 5"),
+        ({"check": yielding_verdict}, "check must be a function that takes nothing"),
+        ({"check": yielding_nothing}, "check must return what it says, not yield it"),
     ],
 )
 def test_a_wrong_tool_is_refused_with_what_is_wrong(parts: dict[str, Any], message: str) -> None:

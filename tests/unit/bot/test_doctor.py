@@ -1,5 +1,6 @@
 """The doctor's checks that need nothing but what they are given."""
 
+import re
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -20,6 +21,14 @@ HERE, THERE = Path("/srv/here"), Path("/srv/there")
 def test_the_scopes_are_those_of_the_manifest() -> None:
     manifest = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
     assert list(BOT_SCOPES) == manifest["oauth_config"]["scopes"]["bot"]
+
+
+def test_what_a_scope_is_for_is_said_alike_in_the_manifest_and_in_the_setup() -> None:
+    manifest = (ROOT / "manifest.yml").read_text(encoding="utf-8")
+    setup = (ROOT / "docs" / "slack-setup.md").read_text(encoding="utf-8")
+    said = dict(re.findall(r"^ +- ([a-z_.]+(?::[a-z]+)?) # (.+)$", manifest, re.MULTILINE))
+    listed = re.findall(r"^\| `([a-z_.]+(?::[a-z]+)?)` \| `?(.+?)`? \|$", setup, re.MULTILINE)
+    assert said == dict(listed) == BOT_SCOPES
 
 
 def test_the_oldest_python_is_that_of_the_package() -> None:

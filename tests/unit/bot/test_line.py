@@ -9,7 +9,7 @@ import pytest
 from agent.results import withdrawn
 from bot.blocks.line import LineContext, line
 from bot.texts import texts
-from store.records import Approval, ApprovalId, Call, CallId, ConversationId, Line, Run, RunId
+from store.records import Actor, Approval, ApprovalId, Call, CallId, ConversationId, Line, Run, RunId
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests.unit.bot.rows import IN_CHANNEL, ITEMS, LEO, MARTA, NOW, approval, approved, measured
 from tests.unit.bot.seen import accepted, read
@@ -73,10 +73,16 @@ def call(status: str, tool: str = "refund_payments", **changes: Any) -> Call:
     return replace(made, **changes)
 
 
-def said(of: Run, *calls: Call, approvals: tuple[Approval, ...] = (), **context: Any) -> str:
+def said(
+    of: Run,
+    *calls: Call,
+    approvals: tuple[Approval, ...] = (),
+    stopped_by: Actor | None = None,
+    **context: Any,
+) -> str:
     """The line, after a strict Slack has taken it."""
     made = LineContext(EN, **{"doing": DOING, **context})
-    return read(accepted(line(Line(of, IN_CHANNEL, "1.1", calls, approvals, NOW), made)))
+    return read(accepted(line(Line(of, IN_CHANNEL, "1.1", calls, approvals, NOW, stopped_by), made)))
 
 
 @pytest.mark.parametrize(
@@ -217,6 +223,18 @@ def test_a_run_that_is_tried_every_few_seconds_says_the_same_each_time() -> None
 )
 def test_a_run_that_has_ended_says_how(status: str, words: str) -> None:
     assert said(run(status), call("executing"), count=(12, 41)) == words
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        (MARTA, "Stopped by Marta Gil (support_lead)."),
+        (Actor("person", "T0SHOP", "U0LEO", "Leo"), "Stopped by Leo."),
+        (Actor("operator", name="the operator"), "Stopped by the operator."),
+    ],
+)
+def test_a_run_that_was_stopped_says_by_whom_if_that_is_known(by: Actor, words: str) -> None:
+    assert said(run("cancelled"), stopped_by=by) == words
 
 
 @pytest.mark.parametrize(

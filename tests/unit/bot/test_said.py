@@ -13,7 +13,7 @@ from bot.blocks.notices import NoticeKind, UnknownNotice, approvals_of, notice
 from bot.texts import texts
 from store.records import ApprovalId
 from store.transitions import ApprovalStatus
-from tests.unit.bot.rows import NOW, approval, approved
+from tests.unit.bot.rows import MARTA, NOW, approval, approved
 from tests.unit.bot.seen import accepted, accepted_view, read
 
 EN = texts("en")
@@ -37,6 +37,12 @@ MOVED = {"moved": [{"kind": "precondition", "name": "failed payments", "was": 38
 
 def said(kind: str, data: dict[str, Any] | None = None, **options: Any) -> Message:
     return accepted(notice(kind, data or DATA[kind], EN, **options))
+
+
+def test_who_stopped_a_run_is_named_where_the_notice_has_it() -> None:
+    assert read(said("run_cancelled")) == "This run was stopped. What had not run does not run any more."
+    by_marta = said("run_cancelled", {"run_id": "r1", "by": MARTA.to_json()})
+    assert "This run was stopped by Marta Gil (support_lead). What had not run " in read(by_marta)
 
 
 def test_a_row_of_the_list_says_what_waits_and_how_long() -> None:
