@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agent.gaps import Lack
 from bot.blocks.bounded import Block, lines, table
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import place, who
@@ -37,14 +38,16 @@ Repeat = Literal["safe", "risky", "no"]
 class CardContext:
     """What a card needs beside its row, read by the caller.
 
-    `deciders` are the ids of the people to mention when the card is posted; `replaced` is the approval that
-    `approval.replaces` names; links are permalinks; `field_titles` maps input fields to their titles;
-    `repeat` says what another attempt with the same key would be, of a call whose outcome nobody knows.
+    `deciders` are the ids of the people to mention when the card is posted, who may decide it; `lack` says
+    where these are too few; `replaced` is the approval that `approval.replaces` names; links are permalinks;
+    `field_titles` maps input fields to their titles; `repeat` says what another attempt with the same key
+    would be, of a call whose outcome nobody knows.
     """
 
     texts: Texts
     irreversible: bool = False
     deciders: Sequence[str] = ()
+    lack: Lack | None = None
     overlaps: Sequence[Overlap] = ()
     earlier_refusal: Veto | None = None
     replaced: Approval | None = None
