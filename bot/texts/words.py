@@ -78,6 +78,10 @@ class CardWords:
     so_far: str
     spent: str
     sample: str
+    sample_picked: str
+    sample_new: str
+    sample_largest: Plural
+    sample_spread: str
     rationale: str
     rationale_before_edit: str
     no_rationale: str

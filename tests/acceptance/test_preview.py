@@ -53,7 +53,7 @@ pay_0067  Dario Bosch     €101.95  YYYY-MM-DD
 pay_0197  Bruno Ibarra     €29.29  YYYY-MM-DD
 pay_0317  Yusuf Quintana   €69.93  YYYY-MM-DD
 
-5 of 38 shown
+5 of 38 shown: the 2 largest, 3 spread evenly
 
 In the agent's own words:
 

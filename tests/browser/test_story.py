@@ -34,7 +34,11 @@ async def test_story(windows: Windows, width: int) -> None:
     await leo.looks("it waits for approval")
 
     first = marta.card(FIRST)
-    await marta.sees("failed payments = 38, checked again before it runs", "5 of 38 shown", within=first)
+    await marta.sees(
+        "failed payments = 38, checked again before it runs",
+        "5 of 38 shown: the 2 largest, 3 spread evenly",
+        within=first,
+    )
     await marta.sees_all_of_it(first)
     await marta.looks("the card")
     await gwen.presses("Approve", within=gwen.card(FIRST))
@@ -46,7 +50,9 @@ async def test_story(windows: Windows, width: int) -> None:
     await marta.sees("failed payments: 38 → 41", "Nothing ran.", within=first)
     await marta.looks("nothing ran", first)
     second = marta.card(SECOND)
-    await marta.sees("3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown", within=second)
+    await marta.sees(
+        "3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown: 3 new, the 2 largest", within=second
+    )
     for payment in ("pay_0401", "pay_0402", "pay_0403"):
         await marta.sees(f"{payment} (new)", within=second)
     await marta.sees_all_of_it(second)
