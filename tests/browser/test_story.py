@@ -48,7 +48,11 @@ async def test_story(windows: Windows, width: int) -> None:
     await marta.lets_happen("Three payments fail overnight", "3 more payments failed")
     await marta.approves(first, times=2)
     await marta.sees("failed payments: 38 → 41", "Nothing ran.", within=first)
-    await marta.looks("nothing ran", first)
+    for seen in (first.get_by_role("heading"), first.get_by_text("failed payments: 38 → 41")):
+        await marta.has_wholly_before_her(seen)
+    await marta.sees_at(marta.page.get_by_role("button", name=f"New: {SECOND}"))
+    await marta.looks("nothing ran")
+    await marta.goes_on_to(SECOND)
     second = marta.card(SECOND)
     await marta.sees(
         "3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown: 3 new, the 2 largest", within=second
@@ -56,6 +60,7 @@ async def test_story(windows: Windows, width: int) -> None:
     for payment in ("pay_0401", "pay_0402", "pay_0403"):
         await marta.sees(f"{payment} (new)", within=second)
     await marta.sees_all_of_it(second)
+    await marta.sees("Approve the new card, and see what runs.")
     await marta.looks("41 are proposed")
 
     await marta.lets_happen("Restart the app now", "Running again, as process")

@@ -277,7 +277,7 @@ def _notices(notice: str) -> Html:
 
 def _to_end(log: str) -> Html:
     """Where somebody is at work in a log, it leads on to what is new; the script shows it then."""
-    words = text("New messages ", tag("span", "↓", aria_hidden="true"))
+    words = text(tag("span", "New messages", class_="what"), " ", tag("span", "↓", aria_hidden="true"))
     return tag("button", words, type="button", class_="button to-end", data_log=log, hidden=True)
 
 
