@@ -42,9 +42,8 @@ function showEnd(log, one) {
 // Whoever comes sees the end: from its top what is too long for the log, or still to be pressed.
 function showNewest(log) {
   log.scrollTop = log.scrollHeight;
-  const cards = log.id === "stream" ? [...log.querySelectorAll("li.message:has(.block.actions button)")] : [];
-  const card = cards.pop();
-  const isThere = card && card.getBoundingClientRect().bottom > topOf(log);
+  const card = messages(log).filter((one) => one.querySelector(".block.actions button")).pop();
+  const isThere = log.id === "stream" && card && card.getBoundingClientRect().bottom > topOf(log);
   showEnd(log, isThere ? card : newestOf(log));
 }
 
