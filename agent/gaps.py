@@ -1,8 +1,12 @@
-"""Where the policy leaves a tool with too few people to approve its calls, whatever is waited for."""
+"""Where the policy leaves too few people: to approve a tool's calls at all, or to decide one approval."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from agent.policy import Policy
+from store.records import Approval, NobodyKnows
+from store.transitions import ApprovalStatus
 
 
 @dataclass(frozen=True)
@@ -30,3 +34,49 @@ def gaps(policy: Policy) -> tuple[Gap, ...]:
         Gap(tuple(tools), roles, len(policy.users_of(roles)), quorum)
         for (roles, quorum), tools in found.items()
     )
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Too few people for one approval: `people` may still decide it, and `missing` must.
+
+    `four_eyes`: the requester would be one more, and may not. `later` is when the escalation makes up for
+    it; None where nothing that is foreseen does.
+    """
+
+    people: int
+    missing: int
+    four_eyes: bool
+    later: datetime | None = None
+
+
+def lack(policy: Policy, approval: Approval) -> Lack | None:
+    """Say what is lacking to decide it, or to say what became of it; None: enough people, or no question."""
+    if approval.status not in {ApprovalStatus.PENDING, ApprovalStatus.UNKNOWN}:
+        return None
+    rule = approval.rule
+    further = () if approval.escalated_at is None else rule.escalate_to
+    now, then = (*rule.approvers, *further), (*rule.approvers, *rule.escalate_to)
+    pending = approval.status is ApprovalStatus.PENDING
+    missing = max(rule.quorum - len(approval.votes), 1) if pending else 1
+    people = len(deciders(policy, approval, now))
+    if people >= missing:
+        return None
+    barred = rule.four_eyes and approval.requester.user_id in policy.users_of(now)
+    enough = len(deciders(policy, approval, then)) >= missing
+    return Lack(people, missing, barred, _escalates_at(approval) if enough else None)
+
+
+def deciders(policy: Policy, approval: Approval, roles: Iterable[str]) -> tuple[str, ...]:
+    """Give the user ids of those in the roles who may decide it, and have not approved it yet."""
+    pending = approval.status is ApprovalStatus.PENDING
+    voted = {vote.person.user_id for vote in approval.votes} if pending else set()
+    able = policy.deciders(approval.rule, approval.requester, roles)
+    return tuple(user for user in able if user not in voted)
+
+
+def _escalates_at(approval: Approval) -> datetime | None:
+    known, at = NobodyKnows.of(approval), approval.escalate_at
+    if known is not None:
+        return known.since + timedelta(seconds=approval.rule.escalate_after)
+    return at if at is not None and at < approval.expires_at else None

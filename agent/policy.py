@@ -15,7 +15,7 @@ from agent.policy_file import PolicyError, Section, nearest, read_text, read_tom
 from agent.tool import Risk, Tool
 from agent.verdict import Verdict
 from agent.why import Why
-from store.records import Rule
+from store.records import Actor, Rule
 
 __all__ = [
     "AgentPolicy",
@@ -100,6 +100,11 @@ class Policy:
     def users_of(self, roles: Iterable[str]) -> tuple[str, ...]:
         """Give the user ids that have any of the roles, each once, in the file's order."""
         return _people(self.roles, roles)
+
+    def deciders(self, rule: Rule, requester: Actor, roles: Iterable[str]) -> tuple[str, ...]:
+        """Give the user ids of the roles without the requester, who decides nothing under four eyes."""
+        barred = requester.user_id if rule.four_eyes else None
+        return tuple(user for user in self.users_of(roles) if user != barred)
 
     def deciding_roles(self, tool_name: str) -> tuple[str, ...]:
         """Give the roles that may ever decide the tool's calls, those of an escalation in time included."""

@@ -13,7 +13,7 @@ Cell: TypeAlias = str | int | Money | None
 Row = TypeVar("Row", bound=Sequence[Any])
 
 MOST_ROWS = 5
-_LARGEST = 2
+LARGEST = 2
 
 
 @dataclass(frozen=True, init=False)
@@ -83,7 +83,7 @@ def _large_and_spread(rows: list[Row], limit: int, size: Callable[[Row], Any]) -
         return rows
     sizes = [(size(row), at) for at, row in enumerate(rows)]
     by_size = sorted((pair for pair in sizes if pair[0] is not None), key=lambda pair: pair[0], reverse=True)
-    largest = [at for _, at in by_size[: min(_LARGEST, limit)]]
+    largest = [at for _, at in by_size[: min(LARGEST, limit)]]
     rest = [at for at in range(len(rows)) if at not in largest]
     return [rows[at] for at in largest + _spread(rest, limit - len(largest))]
 

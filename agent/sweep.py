@@ -82,7 +82,9 @@ async def escalate(house: House) -> int:
 
 async def _escalate(house: House, approval: Approval) -> int:
     team = approval.conversation.team_id
-    people = [(team, user) for user in house.policy.users_of(approval.rule.escalate_to)]
+    rule = approval.rule
+    able = house.policy.deciders(rule, approval.requester, rule.escalate_to)
+    people = [(team, user) for user in able]
     return await approvals.escalate(house.db, approval, people)
 
 

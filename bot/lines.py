@@ -10,6 +10,7 @@ from uuid import uuid4
 import structlog
 from slack_sdk.errors import SlackApiError
 
+from agent.gaps import Lack, deciders, lack
 from agent.house import House
 from bot.blocks.bounded import Message
 from bot.blocks.line import LineContext, line
@@ -96,9 +97,16 @@ class Lines:
     async def _message(self, rows: Line, counted: Said | None) -> Message:
         if rows.run.status is RunStatus.QUEUED and rows.run.started_at is None:
             in_the_way = await runs.in_the_way(self._house.db, rows.run.id)
-            return notice(NoticeKind.RUN_RECEIVED, {}, self._texts, in_the_way=in_the_way)
+            lacks = self.lacks(in_the_way[1] if in_the_way else ())
+            return notice(NoticeKind.RUN_RECEIVED, {}, self._texts, in_the_way=in_the_way, lacks=lacks)
         doing = {name: tool.doing for name, tool in self._house.tools.items() if tool.doing}
-        return line(rows, LineContext(self._texts, doing, await self._names(rows.approvals), counted))
+        names, lacks = await self._names(rows.approvals), self.lacks(rows.approvals)
+        return line(rows, LineContext(self._texts, doing, names, lacks, counted))
+
+    def lacks(self, approvals: Sequence[Approval]) -> Mapping[str, Lack]:
+        """By approval, where too few people may decide it."""
+        found = ((approval.id, lack(self._house.policy, approval)) for approval in approvals)
+        return {approval_id: one for approval_id, one in found if one is not None}
 
     async def _names(self, approvals: Sequence[Approval]) -> Mapping[str, Sequence[str]]:
         """By approval, who may decide it now, if these are few people whom Slack names."""
@@ -139,10 +147,7 @@ class Lines:
             return None
 
     def _deciders(self, approval: Approval) -> Sequence[str]:
-        said = {vote.person.user_id for vote in approval.votes}
-        if approval.rule.four_eyes:
-            said.add(approval.requester.user_id)
-        return [user for user in self._house.policy.users_of(deciding_roles(approval)) if user not in said]
+        return deciders(self._house.policy, approval, deciding_roles(approval))
 
 
 def _digest(said: Message) -> str:

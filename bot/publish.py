@@ -8,11 +8,13 @@ from uuid import uuid4
 import structlog
 from slack_sdk.errors import SlackApiError
 
+from agent.gaps import deciders, lack
 from agent.house import House
 from agent.tool import Risk
 from bot.blocks.bounded import Message
 from bot.blocks.card import CardContext, card, plain_card
 from bot.blocks.notices import WAITS_OR_ENDED, NoticeKind, approvals_of, notice
+from bot.blocks.people import deciding_roles
 from bot.blocks.target import Target
 from bot.forms import field_titles
 from bot.lines import Lines
@@ -225,7 +227,8 @@ class SlackPublisher:
         return CardContext(
             texts=self._texts,
             irreversible=tool is None or tool.risk is Risk.IRREVERSIBLE,
-            deciders=self._house.policy.users_of(approval.rule.approvers),
+            deciders=deciders(self._house.policy, approval, deciding_roles(approval)),
+            lack=lack(self._house.policy, approval),
             overlaps=tuple(await approvals.overlaps(db, approval)),
             earlier_refusal=await approvals.earlier_refusal(db, approval),
             replaced=replaced,
@@ -335,12 +338,14 @@ class SlackPublisher:
         rows += [await approvals.read(self._house.db, i) for i in replaced]
         known: dict[str, Approval] = {row.id: row for row in rows if row is not None}
         waits = claimed.kind == NoticeKind.RUN_RECEIVED
+        in_the_way = await runs.in_the_way(self._house.db, claimed.data["run_id"]) if waits else None
         return notice(
             claimed.kind,
             claimed.data,
             self._texts,
             approvals=known,
-            in_the_way=await runs.in_the_way(self._house.db, claimed.data["run_id"]) if waits else None,
+            in_the_way=in_the_way,
+            lacks=self.lines.lacks(in_the_way[1] if in_the_way else ()),
             links=await self.links(known),
         )
 

@@ -1,5 +1,6 @@
 """Asks those who may settle what nobody knows, below the card by which they can."""
 
+from agent.gaps import lack
 from agent.house import House
 from agent.settle import is_stopped, may_run
 from bot.blocks.bounded import Message
@@ -30,9 +31,9 @@ async def reminder_of(house: House, texts: Texts, claimed: Notice) -> tuple[Mess
     approval = await approvals.read(house.db, claimed.data["approval_ids"][0])
     if approval is None or NobodyKnows.of(approval) is None:
         return None
-    barred = approval.requester.user_id if approval.rule.four_eyes else None
-    asked = [user for user in house.policy.users_of(deciding_roles(approval)) if user != barred]
-    context = CardContext(texts, deciders=asked, repeat=await repeat_of(house, approval))
+    asked = house.policy.deciders(approval.rule, approval.requester, deciding_roles(approval))
+    lacking, repeat = lack(house.policy, approval), await repeat_of(house, approval)
+    context = CardContext(texts, deciders=asked, lack=lacking, repeat=repeat)
     said = reminder(approval, context, again=claimed.data["number"] > 1)
     for copy in await cards.of_approvals(house.db, [approval.id]):
         if copy.user_id is None and copy.channel_id is not None and copy.ts is not None:

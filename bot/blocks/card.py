@@ -21,6 +21,7 @@ from bot.blocks.bounded import (
 )
 from bot.blocks.bounded import context as context_line
 from bot.blocks.details import CardContext
+from bot.blocks.lacking import lacking
 from bot.blocks.people import moment, people, roles
 from bot.blocks.phrases import Link, Phrase, User, fill, joined, words
 from bot.blocks.status import status_lines
@@ -118,7 +119,7 @@ def who_decides(approval: Approval, context: CardContext, *, mention: bool = Fal
     if approval.status != ApprovalStatus.PENDING:
         return []
     texts = context.texts
-    said = [_may_decide(approval, texts)]
+    said = _may_decide(approval, context)
     if approval.escalated_at is not None:
         when = moment(approval.escalated_at, texts)
         said.append(fill(texts.card.escalated, roles=roles(approval.rule.escalate_to), when=when))
@@ -127,11 +128,25 @@ def who_decides(approval: Approval, context: CardContext, *, mention: bool = Fal
     return [section(joined(said, "\n")), *_votes(approval, texts)]
 
 
-def _may_decide(approval: Approval, texts: Texts) -> Phrase:
+def _may_decide(approval: Approval, context: CardContext) -> list[Phrase]:
+    texts, lack = context.texts, context.lack
+    if lack is None:
+        return [_decides(approval, texts)]
+    told = lacking(approval, lack, texts)
+    if lack.people:
+        return [_decides(approval, texts), told]
+    return [told, _until(approval, texts)] if lack.later else [told]
+
+
+def _decides(approval: Approval, texts: Texts) -> Phrase:
+    able = fill(texts.card.decides, roles=roles(approval.rule.approvers))
+    return joined([able, _until(approval, texts)], texts.common.separator)
+
+
+def _until(approval: Approval, texts: Texts) -> Phrase:
     missing = max(approval.rule.quorum - len(approval.votes), 1)
     needed = texts.card.missing.of(missing, texts.locale)
     parts = [
-        fill(texts.card.decides, roles=roles(approval.rule.approvers)),
         fill(needed, n=str(missing)),
         fill(texts.card.expires, when=moment(approval.expires_at, texts)),
     ]
@@ -216,7 +231,7 @@ def _text(approval: Approval, context: CardContext, *, mention: bool) -> Phrase:
     said = [
         fill(texts.card.notify, title=named),
         joined(details.essentials(approval, replace(context, thread_link=None)), "\n"),
-        _may_decide(approval, texts),
+        *_may_decide(approval, context),
         *([_mentions(context)] if mention and context.deciders else []),
     ]
     return joined(said, "\n")

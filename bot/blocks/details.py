@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from agent.gaps import Lack
+from agent.money import is_money
+from agent.sample import LARGEST
 from bot.blocks.bounded import Block, lines, table
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import place, who
@@ -37,14 +40,16 @@ Repeat = Literal["safe", "risky", "no"]
 class CardContext:
     """What a card needs beside its row, read by the caller.
 
-    `deciders` are the ids of the people to mention when the card is posted; `replaced` is the approval that
-    `approval.replaces` names; links are permalinks; `field_titles` maps input fields to their titles;
-    `repeat` says what another attempt with the same key would be, of a call whose outcome nobody knows.
+    `deciders` are the ids of the people to mention when the card is posted, who may decide it; `lack` says
+    where these are too few; `replaced` is the approval that `approval.replaces` names; links are permalinks;
+    `field_titles` maps input fields to their titles; `repeat` says what another attempt with the same key
+    would be, of a call whose outcome nobody knows.
     """
 
     texts: Texts
     irreversible: bool = False
     deciders: Sequence[str] = ()
+    lack: Lack | None = None
     overlaps: Sequence[Overlap] = ()
     earlier_refusal: Veto | None = None
     replaced: Approval | None = None
@@ -206,6 +211,21 @@ def _hidden(shown: Measured, texts: Texts) -> Phrase:
     total = max(more, shown.facts["count"])
     if total == rows:
         return ()
-    return fill(
-        texts.card.sample, shown=number_text(rows, texts.locale), all=number_text(total, texts.locale)
-    )
+    counts = {"shown": number_text(rows, texts.locale), "all": number_text(total, texts.locale)}
+    which = _which(shown.preview, texts)
+    return fill(texts.card.sample_picked if which else texts.card.sample, **counts, which=which)
+
+
+def _which(preview: Mapping[str, Any], texts: Texts) -> str:
+    """By what the shown rows were picked (see agent/sample.py); "" where the tool gave no others."""
+    if not preview.get("hidden", {}).get("rows"):
+        return ""
+    rows, added = preview["sample"], len(preview.get("added", ()))
+    left = len(rows) - added
+    largest = min(LARGEST, sum(any(map(is_money, row)) for row in rows[added:]))
+    parts = [
+        (added, texts.card.sample_new),
+        (largest, texts.card.sample_largest.of(largest, texts.locale)),
+        (left - largest, texts.card.sample_spread),
+    ]
+    return ", ".join(said.format(n=number_text(n, texts.locale)) for n, said in parts if n)

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import assert_never
 
+from agent.gaps import Lack
 from bot.blocks.bounded import Message, lines, message
 from bot.blocks.card import title
 from bot.blocks.details import is_edited
+from bot.blocks.lacking import lacking
 from bot.blocks.limits import LINE
 from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Phrase, fill, joined, words
@@ -29,12 +31,14 @@ class LineContext:
     """What a line needs beside its rows.
 
     `doing` are the tools' own words by name; `names` the people who may decide, by approval, where all are
-    known and few; `count` how far the tool that executes says that it is.
+    known and few; `lacks` says where too few may, by approval; `count` how far the tool that executes says
+    that it is.
     """
 
     texts: Texts
     doing: Mapping[str, str] = field(default_factory=dict)
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    lacks: Mapping[str, Lack] = field(default_factory=dict)
     count: Count | None = None
 
 
@@ -146,15 +150,19 @@ def _open(rows: Rows, context: LineContext) -> list[Phrase]:
 
 def _waiting(approval: Approval, context: LineContext, *, alone: bool) -> Phrase:
     texts = context.texts
-    names = context.names.get(approval.id)
+    names, lack = context.names.get(approval.id), context.lacks.get(approval.id)
     # for what it waits stands right below, in the notice that it was asked, unless it was edited since
     told = alone and not is_edited(approval)
-    return fill(
+    if lack is not None and not lack.people:
+        nobody = lacking(approval, lack, texts)
+        return nobody if told else fill(texts.line.about, title=_title(approval, texts), said=nobody)
+    waits = fill(
         texts.line.waiting if told else texts.line.waiting_of,
         who=words(texts.line.either.join(names) if names else roles(deciding_roles(approval)), LINE),
         when=moment(approval.expires_at, texts),
         title=_title(approval, texts),
     )
+    return waits if lack is None else joined([waits, lacking(approval, lack, texts)], "\n")
 
 
 def _title(approval: Approval, texts: Texts) -> Phrase:

@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, assert_never
 
+from agent.gaps import Lack
 from bot.blocks import limits
 from bot.blocks.bounded import Block, Message, lines, message, sentence
 from bot.blocks.card import title
 from bot.blocks.characters import clean, clusters, width
+from bot.blocks.lacking import lacking
 from bot.blocks.people import deciding_roles, moment, roles, who
 from bot.blocks.phrases import Channel, Link, Phrase, fill, joined, paragraph, plain, words
 from bot.blocks.status import what_moved
@@ -18,6 +20,7 @@ from store.records import Actor, Approval, Run
 from store.transitions import ApprovalStatus
 
 Links = Mapping[str, str]
+Lacks = Mapping[str, Lack]
 
 _MOST_NAMED = 10
 
@@ -71,13 +74,15 @@ def notice(
     *,
     approvals: Mapping[str, Approval] | None = None,
     in_the_way: tuple[Run, Sequence[Approval]] | None = None,
+    lacks: Lacks | None = None,
     links: Links | None = None,
 ) -> Message:
     """The message of a notice; UnknownNotice for a kind that is not one of `NoticeKind`.
 
     `approvals` are rows by id, also of what they replace, and `links` the permalinks of their cards; what is
     missing is left out.
-    `in_the_way` is the earlier run that a new one waits for, with its open approvals.
+    `in_the_way` is the earlier run that a new one waits for, with its open approvals, and `lacks` says, by
+    approval, where too few people may decide.
     """
     try:
         known = NoticeKind(kind)
@@ -86,7 +91,7 @@ def notice(
     rows = [(approvals or {})[i] for i in approvals_of(kind, data) if i in (approvals or {})]
     match known:
         case NoticeKind.RUN_RECEIVED:
-            return _received(in_the_way, texts)
+            return _received(in_the_way, lacks or {}, texts)
         case NoticeKind.CALL_ASKED:
             return _asked(rows, approvals or {}, data.get("deferred") or 0, texts, links or {})
         case (
@@ -124,25 +129,29 @@ def _cancelled(data: Mapping[str, Any], texts: Texts) -> Phrase:
     return fill(texts.notice.cancelled_by, who=who(Actor.from_json(data["by"]), texts))
 
 
-def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, texts: Texts) -> Message:
+def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, lacks: Lacks, texts: Texts) -> Message:
     if in_the_way is None:
         return sentence(fill(texts.notice.received))
     pending = [one for one in in_the_way[1] if one.status == ApprovalStatus.PENDING]
     said = [
         fill(texts.notice.received_behind),
-        *(_waits_for(approval, texts) for approval in pending[:_MOST_NAMED]),
+        *(_waits_for(approval, lacks.get(approval.id), texts) for approval in pending[:_MOST_NAMED]),
         fill(texts.notice.reads_afterwards),
     ]
     return message(joined(said), [lines(said)])
 
 
-def _waits_for(approval: Approval, texts: Texts) -> Phrase:
-    return fill(
+def _waits_for(approval: Approval, lack: Lack | None, texts: Texts) -> Phrase:
+    named = words(title(approval), limits.LINE)
+    if lack is not None and not lack.people:
+        return fill(texts.notice.waits_in_vain, title=named, said=lacking(approval, lack, texts))
+    waits = fill(
         texts.notice.waits_for,
         roles=roles(deciding_roles(approval)),
-        title=words(title(approval), limits.LINE),
+        title=named,
         when=moment(approval.expires_at, texts),
     )
+    return waits if lack is None else joined([waits, lacking(approval, lack, texts)])
 
 
 def _asked(

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from bot.blocks.bounded import Block, Message, actions, asks_first, button, lines, message, section
 from bot.blocks.details import CardContext
+from bot.blocks.lacking import lacking
 from bot.blocks.limits import LINE, MENTIONS, OUTCOME
 from bot.blocks.people import deciding_roles, moment, roles
 from bot.blocks.phrases import Phrase, User, fill, joined, words
@@ -51,6 +52,8 @@ def question(approval: Approval, context: CardContext) -> list[Block]:
     again = fill(texts.card.no_retry)
     if can_try_again(approval, context):
         again = fill(texts.card.retry_until, when=moment(known.retry_until, texts))
+    if context.lack is not None:
+        return [section(joined([lacking(approval, context.lack, texts), again], "\n"))]
     asked = fill(texts.card.settles, roles=roles(deciding_roles(approval)))
     return [section(joined([asked, again], texts.common.separator))]
 
@@ -94,5 +97,7 @@ def reminder(approval: Approval, context: CardContext, *, again: bool) -> Messag
     if can_try_again(approval, context):
         how = fill(said.buttons_retry, when=moment(known.retry_until, context.texts))
     mentioned = joined(((User(user),) for user in context.deciders[:MENTIONS]), " ")
+    if context.lack is not None:
+        how = lacking(approval, context.lack, context.texts)
     names = [mentioned] if mentioned else []  # apart: the title stands where no markup is parsed
     return message(joined([*names, asked, how]), [*map(section, names), lines([asked, how])])

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from agent.gaps import deciders, lack
 from agent.policy import Policy
 from agent.propose import Judged, Refused
 from agent.rehearse import approval_to_be, rehearse_call
@@ -65,10 +66,7 @@ class Foreseen:
 
     def deciders(self, roles: tuple[str, ...]) -> list[str]:
         """The ids of those in the roles who may decide what this requester asks for."""
-        four_eyes = self.policy.rule_for(self.tool.name).four_eyes
-        return [
-            user for user in self.policy.users_of(roles) if not (four_eyes and user == self.requester.user_id)
-        ]
+        return list(self.policy.deciders(self.policy.rule_for(self.tool.name), self.requester, roles))
 
 
 async def foresee(settings: Settings, tool: Tool, raw: object, requester: Actor) -> Foreseen:
@@ -126,7 +124,8 @@ async def _shown(
         context = CardContext(
             texts=language,
             irreversible=irreversible,
-            deciders=policy.users_of(approval.rule.approvers),
+            deciders=deciders(policy, approval, approval.rule.approvers),
+            lack=lack(policy, approval),
             overlaps=tuple(await approvals.overlaps(db, approval)),
             field_titles=field_titles(judged.tool.input),
         )

@@ -15,7 +15,7 @@ from store.records import Approval, Run
 from store.totals import Totals
 
 PAUSE_SECONDS = 1.0
-SHOWN = 4  # of each list, the newest
+READ = 50  # of each list, the newest
 CLICKS = frozenset({"block_actions", "view_submission"})
 
 
@@ -97,8 +97,8 @@ class Board:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _state(self) -> State:
-        found = await runs.listed(self._db, unfinished_only=False, limit=SHOWN)
-        asked = await approvals.listed(self._db, open_only=False, limit=SHOWN)
+        found = await runs.listed(self._db, unfinished_only=False, limit=READ)
+        asked = await approvals.listed(self._db, open_only=False, limit=READ)
         counted = await totals.count(self._db)
         failed = await self._failed() if self._world.has_shop else 0
         refunds, clicks = self._world.provider.refunds, self.count_clicks()

@@ -13,6 +13,7 @@ from bot.texts.en import ENGLISH
 from store.records import Approval, Run
 from store.transitions import ApprovalStatus, RunStatus
 
+SHOWN = 4  # of each list
 TONES: Mapping[str, Tone] = MappingProxyType(
     {
         RunStatus.AWAITING_APPROVAL: "waits",
@@ -49,7 +50,7 @@ def _of_the_shop(state: State) -> tuple[Figure, ...]:
 
 def listings(state: State) -> tuple[Listing, ...]:
     """The newest approvals and runs."""
-    asked, found = state.approvals, state.runs
+    asked, found = state.approvals[:SHOWN], state.runs[:SHOWN]
     return (
         Listing(
             "Approvals",

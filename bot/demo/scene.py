@@ -12,7 +12,7 @@ from agent.tools.shop.words import counted
 from bot.demo.board import Board, State
 from bot.demo.contents import delivered, figures, listings
 from bot.demo.keeper import Keeper, Phase
-from bot.demo.steps import next_step, waits
+from bot.demo.steps import for_marta, next_step, waits_for_marta
 from bot.demo.world import World
 from bot.sandbox.world import Control, DeedRefusedError, Section, Step, Welcome
 from bot.texts.en import ENGLISH
@@ -127,7 +127,7 @@ class Scene:
         if self._failed_before is not None:
             total = Money(sum(OVERNIGHT.values(), Decimal(0)), "EUR").text(ENGLISH.locale)
             said = f"It has happened: {more} more payments failed, {total} in all. It happens once."
-        elif not waits(state, refund_payments.name):
+        elif not waits_for_marta(state, refund_payments.name):
             said = self._why_not(state)
         was = self._failed_before or (state.failed if state else 0) or FAILED_COUNT
         why = WHY_FAIL.format(was=was, now=was + more)
@@ -136,7 +136,7 @@ class Scene:
     @staticmethod
     def _why_not(state: State | None) -> str:
         """Why no payments fail now: nobody has asked yet, or not again, or nothing is left to ask for."""
-        if state is None or not state.approvals:
+        if state is None or not for_marta(state):
             return NOT_YET
         return AGAIN if state.failed else OVER
 

@@ -16,7 +16,7 @@ from agent.tools.shop.search_payments import search_payments
 from agent.tools.shop.seed import NotOurShop, create_shop
 from bot.databases import Urls, say_waiting
 from bot.demo.errors import DemoFailed
-from bot.demo.model import FIRST_WORDS, respond
+from bot.demo.model import respond
 from bot.process import listen, serve
 from bot.sandbox import Sandbox
 from bot.sandbox.model_api import create_model_api
@@ -67,7 +67,7 @@ async def open_world(settings: Settings, *, port: int, pace: float = 0.0) -> Asy
         provider = await stack.enter_async_context(RefundProvider.start(pace=pace))
         tools = _tools(settings)
         has_shop = tools.keys() >= OF_THE_STORY
-        sandbox = await _start_sandbox(port, FIRST_WORDS if has_shop else "")
+        sandbox = await _start_sandbox(port)
         stack.push_async_callback(sandbox.stop)
         environ = _environ(settings, urls, sandbox, provider)
         model = SCRIPTED
@@ -106,9 +106,9 @@ def _model_of_policy(settings: Settings, tools: Mapping[str, Tool]) -> str | Non
         return None
 
 
-async def _start_sandbox(port: int, suggestion: str) -> Sandbox:
+async def _start_sandbox(port: int) -> Sandbox:
     listen(LOCAL, port).close()  # a sentence, instead of an error of the server
-    return await Sandbox.start(port=port, suggestion=suggestion, retry_delays=RETRY_DELAYS)
+    return await Sandbox.start(port=port, retry_delays=RETRY_DELAYS)
 
 
 def _environ(settings: Settings, urls: Urls, sandbox: Sandbox, provider: RefundProvider) -> dict[str, str]:

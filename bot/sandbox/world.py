@@ -79,7 +79,8 @@ class Section:
 class Step:
     """What a person does next, as that user in that channel: in words `there`, and in words for elsewhere.
 
-    `name` is what stands before these words.
+    `name` is what stands before these words; those of `nearby` are for that person at another place. What is
+    `ready` stands in the field there, addressed to the app, until that person has said it.
     """
 
     user: str
@@ -87,6 +88,8 @@ class Step:
     elsewhere: str
     there: str
     name: str = "Next"
+    nearby: str = ""
+    ready: str = ""
 
 
 @dataclass(frozen=True)

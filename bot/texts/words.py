@@ -66,10 +66,22 @@ class CardWords:
     missing: Plural
     expires: str
     asks_you: str
+    nobody: str
+    nobody_has: str
+    too_few: Plural
+    not_themselves: str
+    then_too: str
+    unless: str
+    nobody_settles: str
+    unless_settled: str
     escalated: str
     so_far: str
     spent: str
     sample: str
+    sample_picked: str
+    sample_new: str
+    sample_largest: Plural
+    sample_spread: str
     rationale: str
     rationale_before_edit: str
     no_rationale: str
@@ -238,6 +250,7 @@ class NoticeWords:
     received: str
     received_behind: str
     waits_for: str
+    waits_in_vain: str
     reads_afterwards: str
     asked: str
     moved: str
@@ -285,6 +298,7 @@ class LineWords:
     again_soon: str
     waiting: str
     waiting_of: str
+    about: str
     either: str
     edited: str
     edited_items: str

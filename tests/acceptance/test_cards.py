@@ -62,6 +62,24 @@ async def test_a_channel_without_the_bot_gets_its_card_once_the_bot_is_invited(
         await stage.card("38 payments")
 
 
+async def test_what_nobody_may_decide_is_said_on_the_card_and_in_the_thread_and_nobody_is_asked(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "Nobody may decide this but Marta, who asked for it (four eyes)."
+    until = "unless the operator gives somebody else the role support_lead."
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        asked = await stage.marta.mention(SUPPORT, "please refund the failed payments")
+        card = await stage.card("38 payments")
+        for words in (stage.marta.read(card), card.text):
+            assert "please decide" not in words and "support_lead may decide" not in words
+            assert "Nobody may decide this but Marta, who asked for it (four eyes)." in words.replace("*", "")
+            assert until in words
+        await stage.said(asked, why)
+        await stage.said(asked, until)
+        await stage.marta.mention(SUPPORT, "and now?", thread_ts=asked.ts)
+        await stage.said(asked, f"It waits with “Refund 38 payments · €4,120.00”. {why}")
+
+
 async def test_an_answer_that_was_lost_leaves_a_card_that_works(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ import pytest
 from bot.demo.command import shown
 from bot.demo.errors import DemoFailed
 from bot.demo.keeper import Keeper
+from bot.demo.model import FIRST_WORDS
 from bot.demo.world import World, open_world
 from bot.sandbox import Message
 from bot.settings import DEFAULT_MODEL, Settings
@@ -152,6 +153,24 @@ async def test_the_story_has_an_end_that_says_so(database: Database) -> None:
         assert "Next:" not in page.text
         page = await here.browser.get(page.link("Go there"))
         assert "The end: 38 payments refunded, each once. Begin a new demo to try" in page.text
+
+
+async def test_a_card_that_marta_may_not_decide_does_not_hold_up_the_story(database: Database) -> None:
+    async with demo(database) as here:
+        page = await here.browser.open("U0MARTA", "C0SUPPORT")
+        assert "Next: Ask as Leo in #support." in page.text and FIRST_WORDS not in str(page.fields)
+        await here.world.sandbox.person("U0MARTA").mention("C0SUPPORT", FIRST_WORDS)
+        page = await here.page("Nobody may decide this but Marta, who asked for it (four eyes).")
+        assert "Next: Ask as Leo in #support. Go there" in page.text
+        assert "Not yet: a card that asks for refunds must wait" in page.text
+        page = await here.browser.get(page.link("Go there"))
+        assert "Next: Ask as Leo: press Send." in page.text
+        await here.browser.press(page, "Send")
+        await here.page("please decide.")
+        page = await here.browser.open("U0MARTA", "home")
+        assert "Next: A card waits in #approvals. Go there" in page.text
+        await here.press("Approve")
+        await here.page("The end: 38 payments refunded, each once. Read as Leo what the agent says.")
 
 
 async def test_where_payments_are_left_one_may_ask_again(database: Database) -> None:

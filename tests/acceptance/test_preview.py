@@ -53,7 +53,7 @@ pay_0067  Dario Bosch     €101.95  YYYY-MM-DD
 pay_0197  Bruno Ibarra     €29.29  YYYY-MM-DD
 pay_0317  Yusuf Quintana   €69.93  YYYY-MM-DD
 
-5 of 38 shown
+5 of 38 shown: the 2 largest, 3 spread evenly
 
 In the agent's own words:
 
@@ -207,6 +207,9 @@ def test_who_asks_does_not_decide_and_the_lack_of_others_is_said(shop: Database)
     assert "who decides   support_lead: nobody\n" in ended.out
     assert "not           U0MARTA, who asks for it (four_eyes)\n" in ended.out
     assert "warning: 1 must approve, and too few may decide what U0MARTA asks for" in ended.out
+    card = " ".join(ended.out.split())
+    assert "Nobody may decide this but U0MARTA, who asked for it (four eyes). It expires" in card
+    assert "please decide" not in card and "support_lead may decide" not in card
 
 
 # --- on the page of a local Slack

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from bot.sandbox import RateLimits, Sandbox
 from tests.sandbox.drive import Json, answering, client_of
-from tests.sandbox.parts import actions, button, header
+from tests.sandbox.parts import actions, button, header, section
 
 SUGGESTION = "please refund the failed payments"
 
@@ -42,21 +42,30 @@ class App:
             return Response() if answer is None else JSONResponse(answer)
         return Response()
 
-    async def posts(self, words: str, *elements: Json, title: str = "A card") -> str:
-        """A message in #approvals; with elements, a card that has them. Gives its ts."""
-        blocks = [header(title), actions(*elements)] if elements else None
+    async def posts(self, words: str, *elements: Json, title: str = "A card", length: int = 0) -> str:
+        """A message in #approvals; with elements, a card that has them, below so many lines. Gives its ts."""
+        blocks = [header(title), *lines_of(length), actions(*elements)] if elements else None
         posted = await self.client.chat_postMessage(channel="C0APPROVALS", text=words, blocks=blocks)
         return str(posted["ts"])
 
-    async def changes(self, ts: str, words: str, *elements: Json, title: str = "A card") -> None:
-        """Other contents for a message."""
-        blocks = [header(title), actions(*elements)] if elements else []
+    async def changes(
+        self, ts: str, words: str, *elements: Json, title: str = "A card", length: int = 0
+    ) -> None:
+        """Other contents for a message; with a length, a card without elements too."""
+        acts = [actions(*elements)] if elements else []
+        told = [section(words), *lines_of(length)] if length else []
+        blocks = [header(title), *told, *acts] if told or acts else []
         await self.client.chat_update(channel="C0APPROVALS", ts=ts, text=words, blocks=blocks)
 
     async def posts_some(self, count: int) -> None:
         """So many messages that not all of them fit."""
         for number in range(count):
             await self.posts(f"message {number}")
+
+
+def lines_of(length: int) -> list[Json]:
+    """A card's lines."""
+    return [section("\n".join(f"line {number}" for number in range(length)))] if length else []
 
 
 def go(label: str, **more: Any) -> Json:

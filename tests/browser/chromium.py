@@ -20,7 +20,7 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
-HEIGHTS = {320: 256, 390: 844, 1280: 800}
+HEIGHTS = {320: 256, 390: 844, 1024: 768, 1280: 800}
 
 
 @asynccontextmanager

@@ -95,10 +95,12 @@ class Person:
 
     @asynccontextmanager
     async def _at_the_world(self) -> AsyncIterator[None]:
-        if self.is_on_a_phone:
-            await self.page.get_by_role("button", name="The world", exact=True).click()
+        opener = self.page.get_by_role("button", name="The world", exact=True)
+        is_closed = await opener.is_visible()
+        if is_closed:
+            await opener.click()
         yield
-        if self.is_on_a_phone:
+        if is_closed:
             await self.page.get_by_role("button", name="Close the world").click()
 
     async def asks_the_agent(self) -> None:
@@ -166,10 +168,14 @@ class Person:
         await expect(found).to_be_in_viewport(ratio=1)
 
     async def sees_all_of_it(self, card: Locator) -> None:
-        """The whole card must fit into the window: nothing to scroll, and nothing to tap."""
-        await card.scroll_into_view_if_needed()
-        for part in (card.get_by_role("heading"), card.get_by_role("button", name="Approve")):
+        """The whole card must be before her as she comes to it: nothing to scroll, and nothing to tap."""
+        buttons = [card.get_by_role("button", name=name) for name in ("Approve", "Edit", "Reject")]
+        for part in (card.get_by_role("heading"), *buttons):
             await expect(part).to_be_in_viewport(ratio=1)
+
+    async def goes_on_to(self, title: str) -> None:
+        """Press what says that a card of this title is new below."""
+        await self.page.get_by_role("button", name=f"New: {title}").click()
 
     async def has_room_for(self, found: Locator, width: int) -> None:
         """It must be at least so many CSS pixels wide."""

@@ -187,7 +187,7 @@ async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_mo
     ts = await app.posts("x", go("Approve"))
     decides_and_asks_again(app, ts)
     await marta.presses("Approve")
-    more = marta.page.get_by_role("button", name="New messages")
+    more = marta.page.get_by_role("button", name="New: Asked again")
     await marta.sees_at(more)
     await marta.has_before_her(marta.page.get_by_text("It is decided."))
     await marta.looks("new messages below")
@@ -197,6 +197,92 @@ async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_mo
     await marta.has_the_focus_on(marta.messages)
     await app.posts("and one more")
     await marta.has_before_her(marta.page.get_by_text("and one more"))
+
+
+TALL = 40
+"""Lines that fill more than a phone."""
+
+
+@pytest.mark.parametrize("note", ["none", "before", "after"])
+async def test_what_a_press_has_changed_is_seen_from_its_top_and_what_is_new_is_named(
+    app: App, on_app: Windows, note: str
+) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(20)
+    ts = await app.posts("x", go("Approve"), title="The first card", length=24)
+
+    async def answers() -> None:
+        await app.client.chat_postEphemeral(
+            channel="C0APPROVALS", user="U0MARTA", text="You approved it. " * 9
+        )
+
+    async def decide(payload: Json) -> None:
+        if note == "before":
+            await answers()
+        await app.changes(ts, "It is decided.", title="The first card", length=24)
+        if note == "after":
+            await answers()
+        await app.changes(ts, "The facts moved.", title="The first card", length=28)
+        await app.posts("x", go("Approve"), title="The second card", length=24)
+
+    app.on_press = decide
+    first, second = marta.card("The first card"), marta.card("The second card")
+    await marta.presses("Approve", within=first)
+    await marta.sees_at(marta.page.get_by_role("button", name="New: The second card"))
+    for seen in (first.get_by_role("heading"), first.get_by_text("The facts moved.")):
+        await marta.has_wholly_before_her(seen)
+    await marta.looks("what the press has changed")
+    await marta.goes_on_to("The second card")
+    for seen in (second.get_by_role("heading"), second.get_by_role("button", name="Approve")):
+        await marta.has_wholly_before_her(seen)
+    await marta.does_not_see(marta.page.get_by_role("button", name="New"))
+
+
+async def test_a_card_that_is_too_tall_is_shown_from_its_top_however_one_comes_to_it(
+    app: App, on_app: Windows
+) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(20)
+    await marta.has_before_her(marta.page.get_by_text("message 19"))
+    ts = await app.posts("x", go("Approve"), length=TALL)
+    title = marta.card("A card").get_by_role("heading")
+    await marta.has_wholly_before_her(title)  # it has come
+    await app.changes(ts, "changed", go("Approve"), length=TALL)
+    await marta.sees("changed")
+    await marta.has_wholly_before_her(title)
+    again = await on_app.open("Marta", 390)
+    await again.goes_to("# approvals")
+    title = again.card("A card").get_by_role("heading")
+    await again.has_wholly_before_her(title)
+    await again.page.reload()
+    await again.has_wholly_before_her(title)
+
+
+async def test_a_card_that_waits_is_not_cut_by_what_was_said_below_it(app: App, on_app: Windows) -> None:
+    await app.posts_some(20)
+    await app.posts("x", go("Approve"), length=20)
+    for number in range(4):
+        await app.posts(f"below {number}")
+    marta = await on_app.open("Marta", 390)
+    await marta.goes_to("# approvals")
+    await marta.has_wholly_before_her(marta.card("A card").get_by_role("heading"))
+    await marta.writes("I see", to="Message #approvals")
+    await marta.has_wholly_before_her(marta.page.get_by_text("I see"))
+    await app.posts("and so do I")
+    await marta.has_wholly_before_her(marta.page.get_by_text("and so do I"))
+
+
+async def test_the_first_of_many_new_messages_comes_first(app: App, on_app: Windows) -> None:
+    marta = await approvals(on_app, 390)
+    await app.posts_some(30)
+    await marta.has_before_her(marta.page.get_by_text("message 29"))
+    await marta.page.get_by_text("message 0", exact=True).scroll_into_view_if_needed()
+    for number in range(30):
+        await app.posts(f"new {number}")
+    more = marta.page.get_by_role("button", name="New messages")
+    await more.click()
+    await marta.has_wholly_before_her(marta.page.get_by_text("new 0", exact=True))
+    await marta.does_not_see(more)
 
 
 @pytest.mark.parametrize("grows", ["never", "before", "after"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,6 +67,39 @@ async def test_nothing_is_cut_off_or_covered_where_a_page_is_as_large_as_it_gets
     await leo.presses("Edit", within=leo.card("Refund 38"))
     await leo.sees("Preview changes", within=leo.window)
     await leo.looks("its window at 320")
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+async def test_the_longest_card_of_the_story_is_seen_whole_from_wherever_one_comes(
+    windows: Windows, width: int
+) -> None:
+    """With what it replaces, and with another request that wants the same payments."""
+    marta = await windows.open("Marta", width)
+    await marta.goes_to("# support")
+    await marta.writes("@vistobueno please refund the failed payments", to="Message #support")
+    await marta.opens_the_thread_of("please refund")
+    await marta.sees("Nobody may decide this but Marta", within=marta.thread)
+    leo = await windows.open("Leo", width)
+    await leo.asks_the_agent()
+    await leo.page.get_by_role("link", name="Go there").click()
+    marta, title = replace(leo, name="Marta"), "Refund 41 payments"
+    await marta.sees_all_of_it(marta.card("Refund 38 payments"))
+    await marta.lets_happen("Three payments fail overnight", "3 more payments failed")
+    await marta.approves(marta.card("Refund 38 payments"))
+    await marta.goes_on_to(title)
+    card = marta.card(title)
+    await marta.sees("Replaces an earlier request", "also wait in another approval", within=card)
+    await marta.sees_all_of_it(card)
+    await marta.looks("the longest card")
+    await marta.page.reload()
+    await marta.sees_all_of_it(card)
+    await marta.goes_to("# support")
+    await marta.goes_to("# approvals")
+    await marta.sees_all_of_it(card)
+    await marta.goes_to("# support")
+    await marta.sees("A card waits in #approvals.")
+    await marta.page.get_by_role("link", name="Go there").click()
+    await marta.sees_all_of_it(card)
 
 
 @AT_BOTH_WIDTHS

@@ -34,7 +34,11 @@ async def test_story(windows: Windows, width: int) -> None:
     await leo.looks("it waits for approval")
 
     first = marta.card(FIRST)
-    await marta.sees("failed payments = 38, checked again before it runs", "5 of 38 shown", within=first)
+    await marta.sees(
+        "failed payments = 38, checked again before it runs",
+        "5 of 38 shown: the 2 largest, 3 spread evenly",
+        within=first,
+    )
     await marta.sees_all_of_it(first)
     await marta.looks("the card")
     await gwen.presses("Approve", within=gwen.card(FIRST))
@@ -44,12 +48,19 @@ async def test_story(windows: Windows, width: int) -> None:
     await marta.lets_happen("Three payments fail overnight", "3 more payments failed")
     await marta.approves(first, times=2)
     await marta.sees("failed payments: 38 → 41", "Nothing ran.", within=first)
-    await marta.looks("nothing ran", first)
+    for seen in (first.get_by_role("heading"), first.get_by_text("failed payments: 38 → 41")):
+        await marta.has_wholly_before_her(seen)
+    await marta.sees_at(marta.page.get_by_role("button", name=f"New: {SECOND}"))
+    await marta.looks("nothing ran")
+    await marta.goes_on_to(SECOND)
     second = marta.card(SECOND)
-    await marta.sees("3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown", within=second)
+    await marta.sees(
+        "3 added: pay_0401, pay_0402, pay_0403", "5 of 41 shown: 3 new, the 2 largest", within=second
+    )
     for payment in ("pay_0401", "pay_0402", "pay_0403"):
         await marta.sees(f"{payment} (new)", within=second)
     await marta.sees_all_of_it(second)
+    await marta.sees("Approve the new card, and see what runs.")
     await marta.looks("41 are proposed")
 
     await marta.lets_happen("Restart the app now", "Running again, as process")

@@ -234,6 +234,29 @@ async def test_what_one_does_next_stands_where_one_writes_with_the_way_there(
     assert "Next:" not in (await browser.open()).text
 
 
+async def test_who_has_to_do_the_next_thing_themselves_is_not_told_to_be_who_they_are(
+    browser: Browser, weather: Weather
+) -> None:
+    weather.step = Step("U0LEO", "C0SUPPORT", "Be Leo: ask.", "Press Send.", nearby="Ask in #support.")
+    for place in ("home", "C0APPROVALS"):
+        page = await browser.open("U0LEO", place)
+        assert "Next: Ask in #support. Go there" in page.text
+    assert "Next: Be Leo: ask. Go there" in (await browser.open("U0MARTA", "home")).text
+
+
+async def test_what_stands_ready_is_for_who_has_to_say_it_until_they_have(
+    browser: Browser, weather: Weather
+) -> None:
+    weather.step = Step("U0LEO", "C0SUPPORT", "Ask as Leo.", "Press Send.", ready="let it rain")
+    page = await browser.open("U0MARTA", "C0SUPPORT")
+    assert "stand ready" not in page.text and "let it rain" not in str(page.fields)
+    await browser.press(page, "Send", {"Message #support": "I come first"})
+    page = await browser.open("U0LEO", "C0SUPPORT")
+    assert page.fields["composer-here"] == [("text", "@vistobueno let it rain")]
+    page = await browser.press(page, "Send")
+    assert "let it rain" in page.text and "let it rain" not in str(page.fields)
+
+
 async def test_what_one_does_next_changes_while_one_looks(browser: Browser, weather: Weather) -> None:
     async with following(browser, "U0LEO", "C0SUPPORT") as stream:
         first = await stream.next()

@@ -3,14 +3,13 @@
 import re
 
 from bot.sandbox.page.html import Html, tag
-from bot.sandbox.page.messages import seen_in
 from bot.sandbox.page.place import DM, Place
 from bot.sandbox.page.sight import Sight
-from bot.sandbox.workspace import Workspace
+from bot.sandbox.workspace import Channel, Workspace
 
 
 def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str = "") -> Html:
-    """The form to write at this place; where nobody has written, it asks the app what is suggested.
+    """The form to write at this place; until this person has said it, it asks the app what is suggested.
 
     An `invitation` stands in the field as long as it is empty.
     """
@@ -19,7 +18,7 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str 
     channel = place.channel
     where = "this thread" if in_thread else app if place.inside == DM else f"#{place_name(place)}"
     begun = ""
-    if channel is not None and suggestion and not in_thread and not seen_in(channel, sight):
+    if channel is not None and suggestion and not in_thread and not _has_said(sight, channel, suggestion):
         begun = f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"
@@ -59,6 +58,10 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str 
         action=place.address("/say"),
         id=f"composer-{'thread' if in_thread else 'here'}",
     )
+
+
+def _has_said(sight: Sight, channel: Channel, words: str) -> bool:
+    return any(said.user == sight.user.id and words in said.text for said in channel.messages)
 
 
 def place_name(place: Place) -> str:

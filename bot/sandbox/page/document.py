@@ -7,7 +7,7 @@ from bot.sandbox.page.blocks import blocks
 from bot.sandbox.page.composer import composer, place_name
 from bot.sandbox.page.elements import Surface
 from bot.sandbox.page.html import Child, Html, tag, text
-from bot.sandbox.page.messages import avatar, stream, thread
+from bot.sandbox.page.messages import avatar, seen_in, stream, thread
 from bot.sandbox.page.place import DM, HOME, Place, channels_of, people_of, what_they_are
 from bot.sandbox.page.seen import Seen
 from bot.sandbox.page.sight import Sight
@@ -143,8 +143,15 @@ class Page:
         return text(shown, question(self.asked, self.sight) if self.asked else None)
 
     def _ready(self) -> str:
-        """What stands ready to be sent: the story begins in one place alone."""
-        return self.suggestion if self.sight.place.is_first else ""
+        """What stands ready to be sent: what comes next here, or else how one begins where nobody has."""
+        place, step = self.sight.place, self.step
+        if step is not None and self._is_there(step):
+            return step.ready
+        begun = place.channel is not None and seen_in(place.channel, self.sight)
+        return self.suggestion if place.is_first and not begun else ""
+
+    def _is_there(self, step: Step) -> bool:
+        return (self.sight.user.id, self.sight.place.inside) == (step.user, step.channel)
 
     def _main(self) -> Html:
         place = self.sight.place
@@ -186,10 +193,11 @@ class Page:
         if step is None or step.user not in place.workspace.users:
             return text()
         name = tag("b", f"{step.name}: ")
-        if (place.user.id, place.inside) == (step.user, step.channel):
+        if self._is_there(step):
             return text(name, step.there)
         there = Place(place.workspace, place.workspace.users[step.user], step.channel)
-        return text(name, step.elsewhere, " ", tag("a", "Go there", href=there.address()))
+        words = step.nearby if step.nearby and place.user.id == step.user else step.elsewhere
+        return text(name, words, " ", tag("a", "Go there", href=there.address()))
 
     def _look(self) -> str | None:
         there = {"with-thread": self.sight.place.thread, "with-world": self.around is not None}
@@ -269,7 +277,7 @@ def _notices(notice: str) -> Html:
 
 def _to_end(log: str) -> Html:
     """Where somebody is at work in a log, it leads on to what is new; the script shows it then."""
-    words = text("New messages ", tag("span", "↓", aria_hidden="true"))
+    words = text(tag("span", "New messages", class_="what"), " ", tag("span", "↓", aria_hidden="true"))
     return tag("button", words, type="button", class_="button to-end", data_log=log, hidden=True)
 
 

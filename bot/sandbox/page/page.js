@@ -296,7 +296,7 @@ document.cookie = `zone=${Intl.DateTimeFormat().resolvedOptions().timeZone}; pat
 const clean = new URL(location.href);
 clean.searchParams.delete("failed");
 if (clean.href !== location.href) history.replaceState(null, "", clean);
-for (const log of document.querySelectorAll(".scrolls")) log.scrollTop = log.scrollHeight;
+for (const log of document.querySelectorAll(".scrolls")) showNewest(log);
 keepOwn(one("windows"));
 if (location.hash) one(location.hash.slice(1))?.scrollIntoView();
 showWindows();

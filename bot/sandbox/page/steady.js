@@ -1,23 +1,25 @@
 // Keeps the page steady under a person's hands while it changes: a log follows what is new only where nobody is at
 // work in it, a button that came to another place takes no press at first, and the focus does not fall out of it.
+// What is too long for its log is shown from its top, and so is what a press has changed.
 "use strict";
 
 const AT_END = 60; // CSS pixels below that still count as none
 const HOLD_MS = 10000; // after a press in a log, in which it stays where it is
 const SETTLE_MS = 1000; // nobody means a button that has only just come to where they press
 const BUTTONS = ".scrolls button, .scrolls a, .scrolls select, .scrolls summary, dialog button, .to-end";
-const behind = new Set(); // the ids of logs with something new below
+const behind = new Map(); // the id of a log with something new below -> that of the first new message in it
 const settling = new WeakMap(); // button -> its timer
 let touched = { log: "", at: -HOLD_MS };
+let lastPress = { message: "", button: "" }; // the id of the message, and the words of the button in it
 
 const logs = () => [...document.querySelectorAll(".scrolls")];
 const isAtEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < AT_END;
-const newest = (log) => [...log.querySelectorAll("li.message")].pop()?.id || "";
+const messages = (log) => [...log.querySelectorAll("li.message")];
+const newestOf = (log) => messages(log).pop();
 const newestNote = (log) => [...log.querySelectorAll("li.message.private")].pop();
-const noteOf = (log) => {
-  const note = newestNote(log);
-  return { id: note?.id || "", inView: !!note && isInView(log, note) };
-};
+const isForAll = (one) => !one.classList.contains("private");
+const topOf = (one) => one.getBoundingClientRect().top;
+const isCutAtTop = (log, one) => topOf(one) < topOf(log) - 1;
 
 const isInView = (log, one) => {
   const [all, at] = [log, one].map((element) => element.getBoundingClientRect());
@@ -31,16 +33,31 @@ function isHeld(log) {
   return touched.log === log.id && performance.now() - touched.at < HOLD_MS;
 }
 
+// The end of the log; but what one is to read is never cut at its top.
+function showEnd(log, one) {
+  log.scrollTop = log.scrollHeight;
+  if (one && isCutAtTop(log, one)) one.scrollIntoView({ block: "start" });
+}
+
+// Whoever comes sees the end: from its top what is too long for the log, or still to be pressed.
+function showNewest(log) {
+  log.scrollTop = log.scrollHeight;
+  const card = messages(log).filter((one) => one.querySelector(".block.actions button")).pop();
+  const isThere = log.id === "stream" && card && card.getBoundingClientRect().bottom > topOf(log);
+  showEnd(log, isThere ? card : newestOf(log));
+}
+
 // Lets `change` change the page.
 function steadily(change) {
-  const before = {
-    logs: logs().map((log) => [log, isAtEnd(log), newest(log), noteOf(log)]),
-    buttons: placesOfButtons(),
-  };
+  const before = { logs: logs().map(lookAt), buttons: placesOfButtons() };
   const focused = document.activeElement;
   const around = [focused.closest("li.message"), focused.closest(".scrolls")].map((one) => one?.id);
   change();
-  for (const [log, ...was] of before.logs) follow(log, ...was);
+  const there = before.logs.filter(({ log }) => log.isConnected);
+  there.forEach(noteNew);
+  showBehind(); // first, because it takes room from the log
+  there.forEach(follow);
+  there.forEach(({ log }) => forgetSeen(log));
   showBehind();
   if (document.activeElement === document.body && focused !== document.body) {
     around.map((id) => id && document.getElementById(id)).find(Boolean)?.focus({ preventScroll: true });
@@ -48,23 +65,84 @@ function steadily(change) {
   settleMoved(before.buttons);
 }
 
-function follow(log, wasAtEnd, last, before) {
-  if (!log.isConnected) return;
-  const note = newestNote(log);
-  if (wasAtEnd && !isHeld(log)) log.scrollTop = log.scrollHeight;
+function lookAt(log) {
+  const [newest, note, card] = [newestOf(log), newestNote(log), pressedCard(log)];
+  return {
+    log,
+    wasAtEnd: isAtEnd(log),
+    newest: newest?.id || "",
+    read: newest && !isCutAtTop(log, newest) ? newest : null,
+    note: note?.id || "",
+    noteInView: !!note && isInView(log, note),
+    isDecided: !!card && isDecided(card),
+    cardFromTop: !!card && !isCutAtTop(log, card),
+  };
+}
+
+// The message in which a button was pressed last.
+function pressedCard(log) {
+  const card = document.getElementById(lastPress.message);
+  return card && log.contains(card) ? card : null;
+}
+
+// It has been if the button that was pressed is gone.
+const isDecided = (card) =>
+  ![...card.querySelectorAll(".block button")].some((one) => one.textContent === lastPress.button);
+
+function newSince(log, id) {
+  const made = messages(log).filter((one) => one.id > id);
+  return made.find(isForAll) || made[0];
+}
+
+function noteNew({ log, wasAtEnd, newest }) {
+  const first = newSince(log, newest);
+  if (!first || (wasAtEnd && !isHeld(log))) return;
+  const known = document.getElementById(behind.get(log.id));
+  if (!known || (!isForAll(known) && isForAll(first))) behind.set(log.id, first.id);
+}
+
+function follow({ log, wasAtEnd, newest, read, note, noteInView, isDecided: wasDecided, cardFromTop }) {
+  if (!isHeld(log)) {
+    if (wasAtEnd) showEnd(log, newSince(log, newest) || (read?.isConnected ? read : null));
+    return;
+  }
   // what only this person sees is the answer to what they did there: it comes, and stays, before their eyes
-  else if (note && isHeld(log) && (note.id > before.id || before.inView)) note.scrollIntoView({ block: "nearest" });
-  if (newest(log) > last) behind.add(log.id);
-  if (isAtEnd(log)) behind.delete(log.id);
+  const answer = newestNote(log);
+  if (answer && (answer.id > note || noteInView)) answer.scrollIntoView({ block: "nearest" });
+  // and before it what their press has changed: the card from its top
+  const card = pressedCard(log);
+  const shown = card && isDecided(card) && (!wasDecided || cardFromTop);
+  if (shown && isCutAtTop(log, card)) card.scrollIntoView({ block: "start" });
+}
+
+// The first new message is seen when all of it is, or when it has come up to the middle.
+function forgetSeen(log) {
+  const first = document.getElementById(behind.get(log.id));
+  const isUp = first && (isInView(log, first) || topOf(first) < topOf(log) + log.clientHeight / 2);
+  if (!first || isUp || isAtEnd(log)) behind.delete(log.id);
 }
 
 function showBehind() {
-  for (const button of document.querySelectorAll(".to-end")) button.hidden = !behind.has(button.dataset.log);
+  for (const button of document.querySelectorAll(".to-end")) {
+    const first = document.getElementById(behind.get(button.dataset.log));
+    const title = first?.querySelector(".block.header")?.textContent;
+    button.hidden = !first;
+    button.querySelector(".what").textContent = title ? `New: ${title}` : "New messages";
+  }
 }
 
 function toEnd(log) {
   touched = { log: "", at: -HOLD_MS };
-  steadily(() => { log.scrollTop = log.scrollHeight; });
+  steadily(() => showEnd(log));
+}
+
+// On to the first new message, and further where the rest fits.
+function goOn(log) {
+  const first = document.getElementById(behind.get(log.id));
+  behind.delete(log.id);
+  showBehind();
+  touched = { log: "", at: -HOLD_MS };
+  steadily(() => showEnd(log, first));
 }
 
 function placesOfButtons() {
@@ -98,6 +176,8 @@ document.addEventListener(
     }
     const log = event.target.closest(".scrolls");
     if (log) touched = { log: log.id, at: performance.now() };
+    const button = event.target.closest("li.message .block button");
+    if (button) lastPress = { message: button.closest("li.message").id, button: button.textContent };
   },
   true,
 );
@@ -106,13 +186,13 @@ document.addEventListener("click", (event) => {
   if (!button) return;
   const log = document.getElementById(button.dataset.log);
   log.focus({ preventScroll: true });
-  toEnd(log);
+  goOn(log);
 });
 document.addEventListener(
   "scroll",
   ({ target }) => {
-    if (!behind.has(target.id) || !isAtEnd(target)) return;
-    behind.delete(target.id);
+    if (!behind.has(target.id)) return;
+    forgetSeen(target);
     showBehind();
   },
   true,

@@ -1,6 +1,7 @@
 """What the clock does, whoever looks at it and however many do."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from store import approvals, audit, calls, cards, runs
 from store.errors import DatabaseUnavailable, StatementRefused
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import POLICY, office
+from tests.integration.agent.office import LEO, POLICY, office
 
 PAY = call("pay", {"bills": ["b1"]})
 ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("Done.")))
@@ -78,6 +79,18 @@ async def test_an_escalation_sends_a_copy_of_the_card_to_each_person(
         ]
         after = await o.approval(asked.id)
         assert {card.wanted_version for card in copies} == {after.version}
+        assert (await o.events(asked.id)).count("approval.escalated") == 1
+
+
+async def test_an_escalation_asks_nobody_for_what_they_asked_for_themselves(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await o.propose(requester=replace(LEO, user_id="U0ANA"))
+        o.shift_clock("4 hours 1 second")
+        await sweep(o.house)
+        copies = await cards.of_approvals(o.house.db, [asked.id])
+        assert [(card.channel_id, card.user_id) for card in copies] == [("C0APPROVALS", None)]
         assert (await o.events(asked.id)).count("approval.escalated") == 1
 
 

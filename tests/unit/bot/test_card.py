@@ -55,7 +55,7 @@ def test_a_pending_card_says_all_that_a_decision_rests_on() -> None:
         "support_lead may decide · 1 approval needed · expires <!date^",
         "In the agent's own words:",
         "They failed twice and the customers asked.",
-        "5 of 38 shown",
+        "5 of 38 shown: the 2 largest, 3 spread evenly",
     ):
         assert words in said
 
@@ -90,6 +90,27 @@ def test_the_sample_is_the_one_table_of_the_message_or_short_lines() -> None:
     assert [setting["align"] for setting in table["column_settings"]] == ["left", "right", "left"]
     assert not [block for block in without.blocks if block["type"] == "table"]
     assert "\npay_001 · €120.00 · 2026-11-20\npay_001" in read(without)
+
+
+@pytest.mark.parametrize(
+    ("rows", "added", "is_picked", "said"),
+    [
+        (5, 3, True, "5 of 38 shown: 3 new, the 2 largest"),
+        (5, 4, True, "5 of 38 shown: 4 new, the largest"),
+        (5, 5, True, "5 of 38 shown: 5 new"),
+        (5, 1, True, "5 of 38 shown: 1 new, the 2 largest, 2 spread evenly"),
+        (5, 0, False, "5 of 38 shown"),
+    ],
+)
+def test_which_rows_of_many_are_shown_is_said(rows: int, added: int, is_picked: bool, said: str) -> None:
+    hidden = {"lines": 0, "columns": 0, "rows": 33 if is_picked else 0}
+    preview = {**measured().preview, "added": list(range(added)), "hidden": hidden}
+    assert f"{said}In the agent's own" in seen(approval(shown=measured(preview=preview)))
+
+
+def test_rows_without_an_amount_are_none_of_the_largest() -> None:
+    preview = {**measured().preview, "columns": ["Payment"], "sample": [["pay_001"]] * 5}
+    assert "5 of 38 shown: 5 spread evenlyIn the" in seen(approval(shown=measured(preview=preview)))
 
 
 def test_the_votes_that_are_missing_and_given_are_named() -> None:
