@@ -86,7 +86,10 @@ class Execution:
         tool, key = self.tool, self.call.key or (self.approval.id if self.approval else self.call.id)
         input = await self._input_to_run()
         if tool is None or input is None or not self._may_begin():
-            await self.unknown(because(Code.CHANGED_AFTER_ATTEMPT, tool=self.call.tool))
+            changed = because(Code.CHANGED_AFTER_ATTEMPT, tool=self.call.tool)
+            if self.call.only_reads:
+                return await self.failed(changed, ())
+            await self.unknown(changed)
             return None
         if self.house.user_code.holds(key):
             inside = because(Code.STILL_INSIDE, tool=tool.name)
@@ -97,6 +100,7 @@ class Execution:
             self.claimed,
             key=key,
             repeatable=self._is_repeatable(),
+            only_reads=self._is_read_only(),
             lease=self.leases.seconds,
         )
         if started is None:
@@ -179,6 +183,7 @@ class Execution:
         result = results.failed(
             self.call.tool, why.text, approved_by=self._approvers(), items=self.shown.items, done=done
         )
+        result = await with_edit(self.house, self.approval, result)
         outcome = {
             "kind": "failed",
             "text": why.text,
@@ -284,10 +289,13 @@ class Execution:
         return self.leases.is_sure(self.claimed.token)
 
     def _is_read_only(self) -> bool:
-        return self.house.only_reads(self.call.tool)
+        # once it was attempted, what counts is what it was then
+        return self.call.only_reads if self.call.attempts else self.house.only_reads(self.call.tool)
 
     def _may_begin(self) -> bool:
         """For the first time, again as the tool allows it now, or because a person has just said so."""
+        if self.call.only_reads and not self.house.only_reads(self.call.tool):
+            return False
         outcome = (self.approval and self.approval.outcome) or {}
         let = outcome.get("kind") == "tried_again" and outcome.get("attempts") == self.attempts
         return self.attempts == 0 or self._is_repeatable() or let

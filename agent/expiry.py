@@ -1,6 +1,7 @@
 """Expires one approval whose time is over: by the sweep, or by a click that came too late."""
 
 from agent import results
+from agent.edited import with_edit
 from agent.house import House
 from store import approvals
 from store.records import Approval
@@ -12,17 +13,18 @@ async def expire_one(house: House, approval: Approval) -> bool:
     return await approvals.expire(
         house.db,
         approval,
-        result=_expired(house, approval).to_json(),
+        result=(await _expired(house, approval)).to_json(),
         reason="deadline" if approval.status is ApprovalStatus.PENDING else "claim_by",
         people=people_to_tell(house, approval),
     )
 
 
-def _expired(house: House, approval: Approval) -> results.Result:
+async def _expired(house: House, approval: Approval) -> results.Result:
     tool = house.tools.get(approval.tool)
     if approval.status is ApprovalStatus.PENDING:
         return results.expired(approval.tool, followup=tool.followup if tool else None)
-    return results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
+    late = results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
+    return await with_edit(house, approval, late)
 
 
 def people_to_tell(house: House, approval: Approval) -> list[tuple[str, str]]:

@@ -140,7 +140,7 @@ async def judge_call(
     if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
         found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
         anew = [other.input for other in later if other.tool == tool.name]
-        superseded = [a for a in found if a.id not in replaced and a.shown.input not in anew]
+        superseded = [a for a in found if a.id not in replaced and a.original_input not in anew]
     try:
         weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:

@@ -126,6 +126,7 @@ def _call(tool: Tool, input: dict[str, object], rationale: str | None) -> Call:
         first_attempt_at=None,
         key=None,
         repeatable=tool.repeatable,
+        only_reads=False,
         output=None,
         done_items=None,
         ended_at=None,

@@ -5,6 +5,7 @@ from typing import Literal
 
 from agent import results
 from agent.decide import RefusalKind, Refused, refuse
+from agent.edited import with_edit
 from agent.house import House
 from agent.policy import Person, acting_role, may_decide
 from agent.schema import schema_hash
@@ -52,6 +53,8 @@ async def _record(house: House, approval: Approval, attempts: int, actor: Actor,
         return await calls.try_again(house.db, approval.call_id, actor, attempts=attempts)
     ran = said == "ran"
     result = results.settled_by_person(approval.tool, actor, ran=ran, executed_input=approval.shown.input)
+    if not ran:
+        result = await with_edit(house, approval, result)
     return await calls.settle(
         house.db,
         approval.call_id,

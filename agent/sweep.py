@@ -111,7 +111,7 @@ async def _recover(house: House, call: Call, token: str) -> bool:
     may_repeat = call.attempts == 0 or (call.repeatable and call.attempts < MOST_ATTEMPTS)
     if may_repeat and await calls.release(house.db, call.id, token, seconds=0, why=GONE.text, lapsed=True):
         return True
-    if call.attempts > 0 and house.only_reads(call.tool):  # nothing can have happened
+    if call.only_reads:  # nothing can have happened
         result = results.failed(call.tool, GONE.text).to_json()
         return await calls.fail_lapsed(house.db, call.id, token, result=result, why=GONE.text)
     run = await runs.read(house.db, call.run_id)

@@ -83,7 +83,7 @@ class ToolError(Exception):
     done: tuple[str, ...] = ()
 
     def __init__(self, message: object, done: Iterable[object] = ()) -> None:
-        self.message = ("" if message is None else str(message)).strip() or UNSAID
+        self.message = ("" if message is None else str(message)).strip() or self.message
         self.done = (done,) if isinstance(done, str) else tuple(map(str, done))
         super().__init__(self.message)
 

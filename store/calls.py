@@ -91,9 +91,12 @@ async def give_up_waiting(db: Database, call_id: str, *, run_token: str, result:
 
 
 async def start_attempt(
-    db: Database, claimed: ClaimedCall, *, key: str, repeatable: bool, lease: float
+    db: Database, claimed: ClaimedCall, *, key: str, repeatable: bool, lease: float, only_reads: bool = False
 ) -> str | None:
-    """Commit that an attempt begins; returns the call's key, or None: the claim is lost, do nothing."""
+    """Commit that an attempt begins; returns the call's key, or None: the claim is lost, do nothing.
+
+    `only_reads`: whatever becomes of the attempt, it changes nothing.
+    """
     row = await db.one(
         sql.START_ATTEMPT,
         {
@@ -101,6 +104,7 @@ async def start_attempt(
             "token": claimed.token,
             "key": key,
             "repeatable": repeatable,
+            "only_reads": only_reads,
             "lease": lease,
             "actor": dump(SYSTEM.to_json()),
         },

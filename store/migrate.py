@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # loaded when there is something to migrate: it takes as long
     from alembic.config import Config
 
 FOLDER = Path(__file__).parent / "migrations"
-HEAD = "0003"
-OLDEST = "0003"  # that can be brought to HEAD
+HEAD = "0004"
+OLDEST = "0004"  # that can be brought to HEAD
 NOTED = """to_regclass('alembic_version') IS NOT NULL AS there,
   to_regclass('alembic_version') IS NOT NULL AND to_regclass('audit_heads') IS NULL AS of_others"""
 _OURS = re.compile("[0-9]{4}")  # counted up

@@ -129,6 +129,7 @@ class Call:
     first_attempt_at: datetime | None
     key: str | None
     repeatable: bool
+    only_reads: bool
     output: Json
     done_items: tuple[str, ...] | None
     ended_at: datetime | None

@@ -32,8 +32,8 @@ RUN = """r.id, r.conversation_id, r.seq, r.status, r.agent, r.task, r.requester_
   r.requester_name, r.source_key, r.state_version, r.steps, r.input_tokens, r.output_tokens, r.turn,
   r.open_calls, r.faults, r.not_before, r.started_at, r.ended_at, r.created_at, r.error, r.answer"""
 CALL = """c.id, c.run_id, c.turn, c.position, c.provider_id, c.tool, c.effect, c.input, c.rationale, c.status,
-  c.result, c.measured, c.items, c.not_before, c.attempts, c.first_attempt_at, c.key, c.repeatable, c.output,
-  c.done_items, c.ended_at"""
+  c.result, c.measured, c.items, c.not_before, c.attempts, c.first_attempt_at, c.key, c.repeatable,
+  c.only_reads, c.output, c.done_items, c.ended_at"""
 CARD = """k.id, k.approval_id, k.team_id, k.channel_id, k.user_id, k.ts, k.shown_version, k.wanted_version,
   k.told_revision, k.failures, k.token"""
 CONTENT = "input, input_hash, facts, items, items_digest, precondition, preview, preview_hash, schema_hash"
@@ -119,7 +119,7 @@ class _Columns(dict[str, Any]):
 _RUN = _names("""id conversation_id seq agent task source_key state_version steps input_tokens output_tokens
   turn open_calls faults error answer""")
 _CALL = _names("""id run_id turn position provider_id tool effect input rationale result measured attempts key
-  repeatable output""")
+  repeatable only_reads output""")
 _APPROVAL = _names("""id call_id run_id conversation_id revision version tool effect agent attempted replaces
   supersessions reason outcome""")
 _MEASURED = _names("""input input_hash facts items_digest precondition preview preview_hash schema_hash""")

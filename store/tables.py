@@ -182,6 +182,7 @@ calls = sa.Table(
     _time("first_attempt_at"),
     _text("key", null=True),
     _flag("repeatable"),
+    _flag("only_reads"),  # what was attempted changes nothing
     *_lease(),
     _json("output", null=True),  # what the tool returned
     _col("done_items", ARRAY(sa.Text), null=True),

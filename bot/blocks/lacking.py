@@ -19,7 +19,8 @@ def _why(approval: Approval, lack: Lack, texts: Texts) -> list[Phrase]:
         pending = approval.status is ApprovalStatus.PENDING
         return [fill(said.nobody if pending else said.nobody_settles, who=asked)]
     if lack.people == 0:
-        return [fill(said.nobody_has, roles=_either(deciding_roles(approval), texts))]
+        nobody = said.nobody_else_has if approval.votes else said.nobody_has
+        return [fill(nobody, roles=_either(deciding_roles(approval), texts))]
     template = said.too_few.of(lack.people, texts.locale)
     few = fill(template, n=str(lack.people), missing=str(lack.missing))
     return [few, *([fill(said.not_themselves, who=asked)] if lack.four_eyes else [])]

@@ -31,6 +31,9 @@ from store.engine import Database
 from store.records import Actor, Approval, Call, NobodyKnows, Run
 from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
+_FOR_PEOPLE = {ApprovalStatus.PENDING, ApprovalStatus.UNKNOWN}
+"""What somebody has to say something about; all else that is open is the worker's."""
+
 RunIdArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The run's id, as `runs list --all` shows it, like run_3f9c…")
 ]
@@ -169,16 +172,20 @@ def _there(run: Run | None, run_id: str) -> Run:
 async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str, Any]]:
     """What the run waits for, on whom, since when: people, or an earlier run of its conversation."""
     waits: list[dict[str, Any]] = [
-        _wait(f"approval {a.id} ({a.status.value})", a.rule.approvers, a.created_at)
+        _wait(f"approval {a.id} ({a.status.value})", _asked_of(a), a.created_at)
         for a in asked
         if a.status in OPEN_APPROVALS
     ]
     found = await runs.in_the_way(db, run.id)
     if found is not None:
         earlier, its_approvals = found
-        roles = sorted({role for approval in its_approvals for role in approval.rule.approvers})
+        roles = sorted({role for approval in its_approvals for role in _asked_of(approval)})
         waits.append(_wait(f"run {earlier.id} ({earlier.status.value})", roles, run.created_at))
     return waits
+
+
+def _asked_of(approval: Approval) -> tuple[str, ...]:
+    return approval.rule.approvers if approval.status in _FOR_PEOPLE else ()
 
 
 def _wait(what: str, roles: tuple[str, ...] | list[str], since: datetime) -> dict[str, Any]:

@@ -53,6 +53,7 @@ ENGLISH = Texts(
         asks_you="{people}: please decide.",
         nobody="Nobody may decide this but {who}, who asked for it (four eyes).",
         nobody_has="Nobody has the role {roles}.",
+        nobody_else_has="Nobody else has the role {roles}.",
         too_few=Plural(
             one="{missing} people must still approve this, and only {n} may.",
             other="{missing} people must still approve this, and only {n} may.",

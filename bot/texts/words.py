@@ -68,6 +68,7 @@ class CardWords:
     asks_you: str
     nobody: str
     nobody_has: str
+    nobody_else_has: str
     too_few: Plural
     not_themselves: str
     then_too: str

@@ -94,7 +94,8 @@ START_ATTEMPT = f"""
 WITH {LOCK_APPROVAL},
 call AS (
   UPDATE calls c SET attempts = c.attempts + 1, first_attempt_at = coalesce(c.first_attempt_at, house_now()),
-         key = coalesce(c.key, %(key)s), repeatable = %(repeatable)s, lease_until = {LEASE_UNTIL}
+         key = coalesce(c.key, %(key)s), repeatable = %(repeatable)s,
+         only_reads = %(only_reads)s AND (c.attempts = 0 OR c.only_reads), lease_until = {LEASE_UNTIL}
    WHERE c.id = %(call)s AND c.status = 'executing' AND c.token = %(token)s AND c.lease_until > house_now()
      AND (c.first_attempt_at IS NULL OR c.first_attempt_at > house_now() - {LAST_REPEAT})
      AND {APPROVAL_IS_LOCKED}

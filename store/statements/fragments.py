@@ -20,9 +20,14 @@ STOPPED = "(SELECT s.status FROM runs s WHERE s.id = c.run_id) = 'cancelled'"  #
 
 
 def is_let_finish(run: str) -> str:
-    """Whether a run was stopped and something of it still executes, whose end nobody can be told yet."""
+    """Whether a run was stopped and something of it has not ended, so that nobody can be told of it yet.
+
+    It executes, or was given back, which the sweep is about to see. It is counted, because for EXISTS the
+    planner might read all calls.
+    """
     return f"""({run}.status = 'cancelled'
-                AND EXISTS (SELECT FROM calls e WHERE e.run_id = {run}.id AND e.status = 'executing'))"""
+                AND (SELECT count(*) FROM calls e WHERE e.run_id = {run}.id AND e.result IS NULL
+                                                    AND e.status IN ('executing', 'asked', 'allowed')) > 0)"""
 
 
 RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = call.id)"

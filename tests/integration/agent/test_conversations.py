@@ -11,7 +11,7 @@ from agent.model import ModelRefused
 from agent.scripted import call, expect_results, expect_text, say, script, step
 from agent.start import TaskEmpty, TaskTooLong, WrongStatus, cancel_run, retry_run
 from agent.tool import Context
-from store import runs
+from store import calls, runs
 from store.transitions import RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import LEO, approved, office, shape
@@ -72,6 +72,24 @@ async def test_a_reply_to_a_stopped_run_waits_for_what_still_executes_and_reads_
         assert (await o.run(reply.run.id)).answer == "It ran."
         told = json.loads(o.model.requests[-1]["messages"][-1]["content"][0]["content"])
         assert (told["executed"], told["executedInput"]) == (True, {"bills": ["b1"]})
+
+
+async def test_a_reply_to_a_run_that_was_stopped_before_the_attempt_reads_that_nothing_ran(
+    database: Database, tmp_path: Path
+) -> None:
+    talk = script(
+        step(PAY), step(say("Nothing ran."), expect=expect_results(lambda told: told[0]["cancelled"]))
+    )
+    async with office(database, tmp_path, talk) as o:
+        asked = await approved(o)
+        claimed = await calls.claim(o.house.db, token="t", worker="w9", lease=15)
+        assert claimed is not None
+        await cancel_run(o.house, asked.run_id, LEO)
+        await o.begin("What happened?", key="ev2")
+        await calls.release(o.house.db, claimed.call.id, "t", seconds=60, why="it could not be checked")
+        await o.work()
+        assert len(o.model.requests) == 1, "what was given back is about to be closed"
+        await o.sweep()
 
 
 async def test_a_first_message_waits_for_nobody(database: Database, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.integration.agent.office import LEO, Office, approved, office, until,
 BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
 TIP = call("tip", {"bills": ["b1"]})
+MEASURING = ("facts", "policy", "preview", "precondition")
 ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("That is all.")))
 
 
@@ -317,6 +318,39 @@ async def test_a_tool_that_only_reads_and_whose_run_was_stopped_asks_nobody(
         await sweep(o.house)
         assert await o.statuses(run.id) == ["failed"]
         assert o.execute("SELECT id FROM approvals") == []
+
+
+@pytest.mark.parametrize("after", ["its version changed", "it is gone", "it changes something now"])
+async def test_a_tool_that_only_read_and_has_changed_since_has_failed(
+    database: Database, tmp_path: Path, after: str
+) -> None:
+    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
+    async with office(database, tmp_path, look) as o:
+        run = await o.start()
+        await die_while_it_looks(o, [1])
+        house = {
+            "its version changed": with_tool(o.house, "look", version="2"),
+            "it is gone": without(o.house, "look"),
+            "it changes something now": with_tool(o.house, "look", risk=Risk.IRREVERSIBLE, repeatable=True),
+        }[after]
+        o.shift_clock("1 hour")
+        await o.another_worker(house=house).work_off()
+        assert (await o.statuses(run.id), o.execute("SELECT id FROM approvals")) == (["failed"], [])
+        [told] = await o.calls(run.id)
+        assert told.result["content"]["error"] == "It was attempted, and look has changed since."
+
+
+async def test_what_may_have_happened_is_unknown_though_its_tool_only_reads_by_now(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.watch = lambda ctx: o.execute("UPDATE calls SET token = 'killed' WHERE status = 'executing'")
+        await o.work()
+        o.shift_clock("1 minute")
+        reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING))
+        await sweep(reads)
+        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
 
 
 async def test_a_tool_that_only_reads_waits_for_an_older_attempt_that_is_still_inside_it(

@@ -103,6 +103,7 @@ class Mail(BaseModel):
 
     to: str
     text: str
+    urgent: bool = False
 
 
 async def test_where_there_are_no_items_the_input_says_which_one_is_asked_anew(

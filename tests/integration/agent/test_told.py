@@ -6,7 +6,10 @@ from typing import Any
 from agent.decide import confirm_draft
 from agent.edit import draft_edit
 from agent.scripted import Asked, call, say, script, step
+from agent.settle import settle
 from agent.start import cancel_run
+from agent.sweep import sweep
+from agent.tool import ToolError
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
@@ -92,6 +95,45 @@ async def test_superseded_after_an_edit(database: Database, tmp_path: Path) -> N
         assert told["editedBy"] == "Marta (support_lead)"
         assert "do not ask again for what they left out" in told["instruction"]
         assert "Nobody refused it" in told["instruction"]
+
+
+async def edited(o: Office) -> Approval:
+    """Marta has left one bill of two, and approved that."""
+    asked = await o.propose()
+    draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
+    assert isinstance(draft, Draft)
+    await confirm_draft(o.house, draft.id, o.person())
+    return asked
+
+
+async def test_failed_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await edited(o)
+        o.world.refuse = [ToolError("The bank is closed.")]
+        told = await read(o, asked)
+        assert (told["failed"], told["executed"]) == (True, False)
+        assert (told["editedInput"], "left out" in told["instruction"]) == ({"bills": ["b1"]}, True)
+
+
+async def test_not_started_in_time_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await edited(o)
+        o.shift_clock("25 hours")
+        await sweep(o.house)
+        told = await read(o, asked)
+        assert (told["expired"], told["executed"]) == (True, False)
+        assert (told["editedInput"], "left out" in told["instruction"]) == ({"bills": ["b1"]}, True)
+
+
+async def test_settled_as_not_run_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE, repeatable=False) as o:
+        asked = await edited(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        assert await settle(o.house, asked.id, 2, 1, o.person(), "did_not_run")
+        told = await read(o, asked)
+        assert (told["settledBy"], told["executed"]) == ("Marta (support_lead)", False)
+        assert (told["editedInput"], "left out" in told["instruction"]) == ({"bills": ["b1"]}, True)
 
 
 async def test_unknown_stays_open_until_a_day_has_passed_and_then_has_one_closing_answer(

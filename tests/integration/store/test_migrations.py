@@ -159,7 +159,7 @@ async def test_a_migration_that_fails_says_why_and_leaves_nothing(empty_database
 
 
 @pytest.mark.parametrize(
-    "versions", ["('ab12cd34ef56')", "('0003')", "('0001'), ('0002')", "('0003'), ('x')"]
+    "versions", ["('ab12cd34ef56')", "('0004')", "('0001'), ('0002')", "('0004'), ('x')"]
 )
 async def test_the_database_of_another_application_is_left_alone(
     empty_database: Clone, versions: str

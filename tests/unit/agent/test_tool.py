@@ -238,7 +238,14 @@ class Broke(ToolError):
         self.code = code
 
 
+class Declined(ToolError):
+    """Has words of its own for when it is given none."""
+
+    message = "The bank declined it."
+
+
 def test_an_error_of_a_tool_s_own_has_words_and_did_nothing() -> None:
+    assert Declined("").message == "The bank declined it."
     error = Broke(5)
     assert (error.message, error.done) == ("The tool failed and did not say why.", ())
 

@@ -13,7 +13,7 @@ from bot.blocks.line import LineContext, line
 from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.unknown import reminder
 from bot.texts import texts
-from store.records import Approval, Line
+from store.records import Approval, Line, Vote
 from tests.unit.bot.rows import ANA, IN_CHANNEL, MARTA, NOW, RULE, approval, measured, unknown
 from tests.unit.bot.seen import accepted, buttons, read
 from tests.unit.bot.test_line import call, run
@@ -70,6 +70,11 @@ def test_a_card_that_too_few_may_approve_says_how_many_and_still_asks_them() -> 
     assert "<@U0ANA>: please decide." in said
     said = on_card(Lack(1, 2, four_eyes=False), row)
     assert f"{few} {UNTIL}" in said
+
+
+def test_a_role_that_nobody_has_but_who_has_approved_is_named_so() -> None:
+    voted = asked(votes=(Vote(ANA, NOW.isoformat()),))
+    assert f"Nobody else has the role support_lead. {UNTIL}" in on_card(Lack(0, 1, four_eyes=False), voted)
 
 
 def test_a_role_that_nobody_has_is_named() -> None:

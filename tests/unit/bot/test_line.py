@@ -66,6 +66,7 @@ def call(status: str, tool: str = "refund_payments", **changes: Any) -> Call:
         first_attempt_at=None,
         key=None,
         repeatable=True,
+        only_reads=False,
         output=None,
         done_items=None,
         ended_at=None,

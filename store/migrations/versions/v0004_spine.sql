@@ -181,6 +181,7 @@ CREATE TABLE calls (
 	first_attempt_at TIMESTAMP WITH TIME ZONE, 
 	key TEXT, 
 	repeatable BOOLEAN DEFAULT false NOT NULL, 
+	only_reads BOOLEAN DEFAULT false NOT NULL, 
 	token TEXT, 
 	worker TEXT, 
 	lease_until TIMESTAMP WITH TIME ZONE, 

@@ -6,7 +6,7 @@ from alembic import op
 
 from store import ddl
 
-revision = "0003"  # those before it were never released
+revision = "0004"  # those before it were never released
 down_revision = None
 
 
