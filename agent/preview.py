@@ -11,7 +11,7 @@ from agent.canonical import Json, canonical, digest, plain
 from agent.facts import Facts
 from agent.legible import all_visible, cut, is_storable, line
 from agent.money import Money
-from agent.sample import MOST_ROWS, Cell, Preview, pick_rows
+from agent.sample import MOST_ROWS, Cell, Preview, pick
 from agent.schema import input_json, schema_hash
 from agent.tool import Tool
 from store.records import Measured
@@ -66,7 +66,8 @@ def freeze(
     Without a preview the exact input and the named facts are shown. `replaced` are the items of the approval
     that this one replaces: rows of items it did not have are shown first. The shown preview has, besides the
     tool's parts, "change" ({"added", "left_out"} in items, None if it replaces nothing), "added" (the
-    positions of added rows) and "hidden" (how many lines, columns and rows are not shown).
+    positions of added rows), "largest" (how many of the rows after these are the largest) and "hidden" (how
+    many lines, columns and rows are not shown).
     Raises TypeError or ValueError for a value that cannot be kept.
     """
     for item in facts.items:
@@ -145,7 +146,7 @@ def _shown(
     tool: Tool, preview: Preview, change: tuple[tuple[str, ...], tuple[str, ...]] | None
 ) -> dict[str, Json]:
     added = frozenset(change[0]) if change else frozenset[str]()
-    rows = pick_rows(preview.sample, limit=MOST_ROWS, added=added) if preview.columns else []
+    rows, largest = pick(preview.sample, limit=MOST_ROWS, added=added) if preview.columns else ([], 0)
     impact = _lines(preview.impact)
     return {
         "title": line(preview.title, TITLE_LIMIT) or line(_words(tool.name), TITLE_LIMIT),
@@ -154,6 +155,7 @@ def _shown(
         "sample": [[_shown_cell(cell) for cell in row[:MOST_COLUMNS]] for row in rows],
         "change": {"added": len(change[0]), "left_out": len(change[1])} if change else None,
         "added": [at for at, row in enumerate(rows) if row[0] in added],
+        "largest": largest,
         "hidden": {
             "lines": len(preview.impact) - len(impact),
             "columns": max(len(preview.columns) - MOST_COLUMNS, 0),

@@ -6,7 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Self, TypeAlias, TypeVar
 
-from agent.canonical import Json
+from agent.canonical import Json, is_short
 from agent.money import Money, is_money
 
 Cell: TypeAlias = str | int | Money | None
@@ -70,22 +70,36 @@ def pick_rows(
     """Choose at most `limit` rows: the added ones first, then the largest two, then an even spread.
 
     A row is known by its first cell; `added` holds the first cells of what was added since the last card.
-    `size` measures a row; without it a row is as large as its first Money cell, if it has one.
+    `size` measures a row; without it a row is as large as its first Money cell, if it has one and all are of
+    the same currency.
     """
+    return pick(rows, limit=limit, size=size, added=added)[0]
+
+
+def pick(
+    rows: Sequence[Row],
+    *,
+    limit: int = MOST_ROWS,
+    size: Callable[[Row], Any] | None = None,
+    added: Collection[object] = (),
+) -> tuple[list[Row], int]:
+    """The rows of `pick_rows`, and how many of those after the added ones are the largest."""
+    size = size or _size_of(rows)
     new = [row for row in rows if row[0] in added]
     old = [row for row in rows if row[0] not in added]
-    chosen = _large_and_spread(new, limit, size or _first_money)
-    return chosen + _large_and_spread(old, limit - len(chosen), size or _first_money)
+    chosen, _ = _large_and_spread(new, limit, size)
+    others, largest = _large_and_spread(old, limit - len(chosen), size)
+    return chosen + others, largest
 
 
-def _large_and_spread(rows: list[Row], limit: int, size: Callable[[Row], Any]) -> list[Row]:
+def _large_and_spread(rows: list[Row], limit: int, size: Callable[[Row], Any]) -> tuple[list[Row], int]:
     if len(rows) <= limit:
-        return rows
+        return rows, 0
     sizes = [(size(row), at) for at, row in enumerate(rows)]
     by_size = sorted((pair for pair in sizes if pair[0] is not None), key=lambda pair: pair[0], reverse=True)
     largest = [at for _, at in by_size[: min(LARGEST, limit)]]
     rest = [at for at in range(len(rows)) if at not in largest]
-    return [rows[at] for at in largest + _spread(rest, limit - len(largest))]
+    return [rows[at] for at in largest + _spread(rest, limit - len(largest))], len(largest)
 
 
 def _spread(indexes: list[int], wanted: int) -> list[int]:
@@ -93,8 +107,15 @@ def _spread(indexes: list[int], wanted: int) -> list[int]:
     return [indexes[(2 * part + 1) * len(indexes) // (2 * wanted)] for part in range(wanted)]
 
 
-def _first_money(row: Sequence[Any]) -> Any:
-    return next((cell.amount for cell in row if isinstance(cell, Money)), None)
+def _size_of(rows: Sequence[Row]) -> Callable[[Row], Any]:
+    amounts = map(_first_money, rows)
+    if len({amount.currency for amount in amounts if amount is not None}) > 1:
+        return lambda row: None
+    return _first_money
+
+
+def _first_money(row: Sequence[Any]) -> Money | None:
+    return next((cell for cell in row if isinstance(cell, Money)), None)
 
 
 def _lines(name: str, lines: Sequence[str]) -> tuple[str, ...]:
@@ -116,7 +137,7 @@ def _cell(value: object) -> Cell:
         case None | str() | int() | Money():
             return value
         case Decimal():
-            return format(value, "f")
+            return format(value, "f") if is_short(value) else str(value)
         case date():
             return value.isoformat()
         case _:

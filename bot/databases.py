@@ -51,23 +51,25 @@ async def migrate_named(settings: Settings) -> None:
         return
     await migrate(settings.database_owner_url, named_by="DATABASE_OWNER_URL")
     if settings.database_url is not None:
-        await _check_same(settings.database_url)
+        await _check_same(settings.database_url, settings.database_owner_url)
 
 
-async def _check_same(url: str) -> None:
-    """Raise SettingsError if this database is not the one that was just migrated.
+async def _check_same(url: str, owner_url: str) -> None:
+    """Raise SettingsError if the first database is not the second, which was just migrated.
 
     That the app's user may use it is not for here: often it gets its rights after the first migration.
     """
-    db = Database.open(url)
-    try:
-        await db.check()
-    except NotMigrated as error:
-        raise SettingsError("DATABASE_URL", ANOTHER_DATABASE) from error
-    except (DatabaseUnavailable, NoRight, Unconfirmed):
-        return
-    finally:
-        await db.close()
+    found = []
+    for each in (url, owner_url):
+        db = Database.open(each)
+        try:
+            found.append(await db.identity())
+        except (DatabaseUnavailable, NoRight, Unconfirmed):
+            return
+        finally:
+            await db.close()
+    if found[0] != found[1]:
+        raise SettingsError("DATABASE_URL", ANOTHER_DATABASE)
 
 
 @asynccontextmanager

@@ -18,13 +18,13 @@ from bot.blocks.notices import NoticeKind, notice
 from bot.blocks.people import deciding_roles
 from bot.following import Busy, Following, Said
 from bot.identity import ask_for, why_nobody
-from bot.posting import Fault, first_accepted, plainer
+from bot.posting import Fault, Held, first_accepted, plainer
 from bot.slack import UNREACHABLE, Slack
 from bot.texts import Texts
 from bot.wake import Wake
 from store import directory, lines, runs
 from store.errors import StoreError
-from store.records import Approval, DirectoryUser, Line
+from store.records import UPDATES, Approval, DirectoryUser, Line
 from store.transitions import ApprovalStatus, RunStatus
 
 log = structlog.get_logger(__name__)
@@ -41,17 +41,22 @@ class Lines:
     change a line, and reads the rows when it has it.
     """
 
-    def __init__(self, house: House, slack: Slack, texts: Texts, *, name: str, wake: Wake) -> None:
-        """`house` has the database of what is done in the background; `wake` is the publishers'."""
+    def __init__(
+        self, house: House, slack: Slack, texts: Texts, *, name: str, wake: Wake, held: Held
+    ) -> None:
+        """`house` has the database of background work; `wake` and `held` are the publisher's."""
         self._house, self._slack, self._texts = house, slack, texts
-        self._name, self._wake = name, wake
+        self._name, self._wake, self._held = name, wake, held
         self.following = Following(self.show)
 
     async def show(self, run_id: str, counted: Said | None = None) -> bool:
         """Bring the line up to date now; False: it is not posted yet.
 
-        Raises Busy while another does the same; SlackApiError, UNREACHABLE or StoreError.
+        Raises Busy while another does the same, or Slack wants no updates; SlackApiError, UNREACHABLE or
+        StoreError.
         """
+        if UPDATES in self._held.places():
+            raise Busy(run_id)
         token = uuid4().hex
         turn = await lines.take(self._house.db, run_id, token=token, worker=self._name, lease=LEASE_SECONDS)
         if turn is None or not turn.is_ours:
@@ -87,7 +92,8 @@ class Lines:
         said = await self._message(rows, counted or self.following.counted(run_id))
 
         async def update(message: Message) -> Any:
-            return await self._slack.quick.chat_update(channel=channel, ts=ts, **message.arguments())
+            with self._held.told(UPDATES):
+                return await self._slack.quick.chat_update(channel=channel, ts=ts, **message.arguments())
 
         digest = _digest(said)
         if digest != shown:

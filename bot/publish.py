@@ -55,7 +55,7 @@ class SlackPublisher:
         self._texts = texts
         self._held = Held()
         self.name = name
-        self.lines = Lines(house, slack, texts, name=name, wake=wake)
+        self.lines = Lines(house, slack, texts, name=name, wake=wake, held=self._held)
 
     async def publish_cards(self) -> int:
         """Post or update every copy that is behind its row; returns how many were made to match."""
@@ -150,7 +150,8 @@ class SlackPublisher:
         channel = claimed.channel_id or await self._open_dm(claimed.user_id or "")
 
         forms = _forms_of(approval, context, mention=True)
-        answer = await first_accepted(lambda form: self._post(channel, None, form), forms)
+        place = channel if claimed.user_id is None else DMS
+        answer = await first_accepted(lambda form: self._post(channel, None, form, place=place), forms)
         await self._card_shown(claimed, approval, told(answer, "channel"), told(answer, "ts"))
 
     async def _update_card(
@@ -270,7 +271,8 @@ class SlackPublisher:
                 return await self._remind(claimed)
             message = await self._render_notice(claimed)
             channel, thread_ts = await self._place_of(claimed)
-            posted = told(await self._post_notice(channel, thread_ts, message), "ts")
+            place = channel if claimed.conversation is not None else DMS
+            posted = told(await self._post_notice(channel, thread_ts, message, place=place), "ts")
         except (SlackApiError, *UNREACHABLE) as error:
             return await self._notice_failed(claimed, Fault.of(error))
         moved = await self._run_of(claimed)
@@ -286,7 +288,7 @@ class SlackPublisher:
             await notices.withdraw(self._house.db, claimed, claimed.token)
             return True
         message, channel, ts = found
-        answer = await self._post_notice(channel, ts, message)
+        answer = await self._post_notice(channel, ts, message, place=channel)
         await self._notice_shown(claimed, told(answer, "ts"), elsewhere=True)
         return True
 
@@ -294,12 +296,14 @@ class SlackPublisher:
         """See notices.posted."""
         return await _kept(lambda: notices.posted(self._house.db, claimed, claimed.token, ts=ts, **how))
 
-    async def _post_notice(self, channel: str, thread_ts: str | None, message: Message) -> Any:
-        return await first_accepted(lambda form: self._post(channel, thread_ts, form), plainer(message))
+    async def _post_notice(self, channel: str, thread_ts: str | None, message: Message, *, place: str) -> Any:
+        forms = plainer(message)
+        return await first_accepted(lambda form: self._post(channel, thread_ts, form, place=place), forms)
 
-    async def _post(self, channel: str, thread_ts: str | None, message: Message) -> Any:
+    async def _post(self, channel: str, thread_ts: str | None, message: Message, *, place: str) -> Any:
+        """`place` is what is held if Slack asks to wait: the channel, or all DMs."""
         shown = {name: value for name, value in message.arguments().items() if value}  # perhaps no blocks
-        with self._held.told(channel):
+        with self._held.told(place):
             return await self._slack.once.chat_postMessage(
                 channel=channel,
                 thread_ts=thread_ts,
@@ -312,8 +316,7 @@ class SlackPublisher:
         """Bring the first message of a run's answer up to date; one that is gone is not missed."""
         run_id, shown = claimed.data["run_id"], None
         try:
-            with self._held.told(UPDATES):
-                shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
+            shown = await self.lines.bring_up_to_date(run_id, claimed.shown)
         except SlackApiError as error:
             if error_code(error) not in GONE:
                 raise

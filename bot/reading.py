@@ -14,7 +14,7 @@ EMPTY: Mapping[Kind, Any] = {Kind.TEXT: "", Kind.LINES: [], Kind.CHOICES: []}
 """What an empty input means, for the kinds that can be empty without being null."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")
-_BARE_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
+_BARE_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_value(field: Field, value: FormValue) -> Any:

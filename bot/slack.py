@@ -261,9 +261,17 @@ class _Client(AsyncWebClient):
                 raise
             raise NotSlack(api_url) from error
         data = answer["data"]
-        if answer["status_code"] == 200 and not (isinstance(data, dict) and "ok" in data):
+        if answer["status_code"] == 200 and not _is_of_slack(data):
             raise NotSlack(api_url)
         return answer if isinstance(data, dict) else {**answer, "data": {}}
+
+
+def _is_of_slack(data: object) -> bool:
+    """https://docs.slack.dev/apis/web-api: it worked, or a code says why not."""
+    match data:
+        case {"ok": True} | {"ok": False, "error": str()}:
+            return True
+    return False
 
 
 def _session(connector: aiohttp.TCPConnector, seconds: float) -> aiohttp.ClientSession:

@@ -32,7 +32,8 @@ async def claim_behind(
      AND (shown_version < wanted_version OR again_at <= house_now())
      AND (not_before IS NULL OR not_before <= house_now())
      AND (token IS NULL OR lease_until < house_now())
-     AND CASE WHEN ts IS NULL THEN coalesce(channel_id, '{DMS}') ELSE '{UPDATES}' END <> ALL(%(held)s)
+     AND CASE WHEN ts IS NOT NULL THEN '{UPDATES}' WHEN user_id IS NOT NULL THEN '{DMS}' ELSE channel_id
+         END <> ALL(%(held)s)
    ORDER BY created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 UPDATE cards k SET token = %(token)s, worker = %(worker)s, again_at = {again_after_a_lapse("k")},
        lease_until = house_now() + make_interval(secs => %(lease)s)

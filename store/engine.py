@@ -139,6 +139,15 @@ class Database:
         """
         return Database(self.url, self.pool, min(seconds, self._patience))
 
+    async def identity(self) -> tuple[int, datetime]:
+        """What no other database has at the same time: its number, and when its server began."""
+        row = await self.one(
+            "SELECT oid::bigint AS number, pg_postmaster_start_time() AS began"
+            " FROM pg_database WHERE datname = current_database()"
+        )
+        assert row is not None
+        return row["number"], row["began"]
+
     async def close(self) -> None:
         """Give all connections back to the server."""
         await self.pool.close()

@@ -7,8 +7,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from agent.gaps import Lack
-from agent.money import is_money
-from agent.sample import LARGEST
 from bot.blocks.bounded import Block, lines, table
 from bot.blocks.limits import LINE, OUTCOME, REASON
 from bot.blocks.people import place, who
@@ -212,17 +210,16 @@ def _hidden(shown: Measured, texts: Texts) -> Phrase:
     if total == rows:
         return ()
     counts = {"shown": number_text(rows, texts.locale), "all": number_text(total, texts.locale)}
-    which = _which(shown.preview, texts)
+    which = _which(shown.preview, texts) if more == total else ""
     return fill(texts.card.sample_picked if which else texts.card.sample, **counts, which=which)
 
 
 def _which(preview: Mapping[str, Any], texts: Texts) -> str:
-    """By what the shown rows were picked (see agent/sample.py); "" where the tool gave no others."""
-    if not preview.get("hidden", {}).get("rows"):
+    """By what the shown rows were picked (see agent/sample.py); "" where an older release picked them."""
+    if "largest" not in preview:
         return ""
-    rows, added = preview["sample"], len(preview.get("added", ()))
-    left = len(rows) - added
-    largest = min(LARGEST, sum(any(map(is_money, row)) for row in rows[added:]))
+    largest, added = preview["largest"], len(preview.get("added", ()))
+    left = len(preview["sample"]) - added
     parts = [
         (added, texts.card.sample_new),
         (largest, texts.card.sample_largest.of(largest, texts.locale)),

@@ -16,8 +16,9 @@ def lacking(approval: Approval, lack: Lack, texts: Texts) -> Phrase:
 def _why(approval: Approval, lack: Lack, texts: Texts) -> list[Phrase]:
     said, asked = texts.card, who(approval.requester, texts)
     if lack.people == 0 and lack.four_eyes:
+        nobody = said.nobody_else if approval.votes else said.nobody
         pending = approval.status is ApprovalStatus.PENDING
-        return [fill(said.nobody if pending else said.nobody_settles, who=asked)]
+        return [fill(nobody if pending else said.nobody_settles, who=asked)]
     if lack.people == 0:
         nobody = said.nobody_else_has if approval.votes else said.nobody_has
         return [fill(nobody, roles=_either(deciding_roles(approval), texts))]

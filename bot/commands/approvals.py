@@ -1,9 +1,12 @@
 """`vistobueno approvals`: what waits for people, and one approval with all that became of it."""
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
+from agent.gaps import lack
+from agent.policy import Policy, PolicyError, load_policy
 from agent.tool import Risk, Tool
 from agent.toolbox import ToolsError, load_tools
 from bot.blocks import details
@@ -127,6 +130,11 @@ def _print_card(approval: Approval, context: CardContext) -> None:
     blocks += details.sample(approval.shown, context.texts, as_table=True)
     typer.echo()
     typer.echo(as_text([*blocks, *rationale(approval, context.texts)], TERMINAL))
+    if not context.field_titles:
+        print_line(
+            f"{approval.tool} is none of the tools here (VISTOBUENO_TOOLS): whether it can be undone is not "
+            "known."
+        )
 
 
 async def _listed(everything: bool, limit: int) -> list[Approval]:
@@ -156,10 +164,12 @@ async def _there(db: Database, approval_id: str) -> Approval:
 
 async def _context(settings: Settings, db: Database, approval: Approval) -> CardContext:
     """What its card needs beside the row, without Slack's links."""
-    tool = _tool(settings, approval.tool)
+    tools, policy = _house(settings)
+    tool = tools.get(approval.tool)
     return CardContext(
         texts=texts(settings.locale),
-        irreversible=tool is None or tool.risk is Risk.IRREVERSIBLE,  # as on the card
+        irreversible=tool is not None and tool.risk is Risk.IRREVERSIBLE,
+        lack=lack(policy.at_home(approval.conversation.team_id), approval) if policy is not None else None,
         overlaps=tuple(await approvals.overlaps(db, approval)),
         earlier_refusal=await approvals.earlier_refusal(db, approval),
         replaced=await approvals.read(db, approval.replaces) if approval.replaces else None,
@@ -167,12 +177,14 @@ async def _context(settings: Settings, db: Database, approval: Approval) -> Card
     )
 
 
-def _tool(settings: Settings, name: str) -> Tool | None:
-    """The approval's tool; None where it is gone, or the tools cannot be loaded, which others say."""
+def _house(settings: Settings) -> tuple[Mapping[str, Tool], Policy | None]:
+    """The tools and the policy, as far as they can be loaded here: what is recorded can be read without."""
+    tools: Mapping[str, Tool] = {}
     try:
-        return load_tools(settings.tools).get(name)
-    except ToolsError:
-        return None
+        tools = load_tools(settings.tools)
+        return tools, load_policy(settings.policy, tools)
+    except (ToolsError, PolicyError):
+        return tools, None
 
 
 def _fields(approval: Approval) -> list[tuple[str, object]]:

@@ -52,6 +52,7 @@ ENGLISH = Texts(
         expires="expires {when}",
         asks_you="{people}: please decide.",
         nobody="Nobody may decide this but {who}, who asked for it (four eyes).",
+        nobody_else="Nobody else may approve this but {who}, who asked for it (four eyes).",
         nobody_has="Nobody has the role {roles}.",
         nobody_else_has="Nobody else has the role {roles}.",
         too_few=Plural(

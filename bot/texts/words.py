@@ -67,6 +67,7 @@ class CardWords:
     expires: str
     asks_you: str
     nobody: str
+    nobody_else: str
     nobody_has: str
     nobody_else_has: str
     too_few: Plural

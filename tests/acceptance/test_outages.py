@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from slack_sdk.errors import SlackApiError
 
 from agent.scripted import say, script, step
-from bot.following import Following
+from bot.following import Busy, Following
 from bot.posting import Held
 from bot.sandbox import Fault, Message
 from bot.sandbox.server import ApiCall
@@ -83,6 +84,44 @@ async def test_a_card_that_changes_meanwhile_waits_as_long_as_slack_asks_for_upd
             await stage.db.query("UPDATE cards SET wanted_version = %s, not_before = NULL", [version])
             await stage.processes[0].app.bot.publisher.publish_cards()
         assert [call.error for call in updates(stage, card)] == ["fault:rate_limited"]
+
+
+async def test_lines_are_left_alone_too_for_as_long_as_slack_asks_for_updates(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        lines = stage.processes[0].app.bot.publisher.lines
+        await stage.ask()
+        await stage.card()
+        await eventually(lambda: nothing_unposted(stage))
+        [(run,)] = [row.values() for row in await stage.db.query("SELECT id FROM runs")]
+        stage.sandbox.faults.add("chat.update", Fault.rate_limited(3600))
+        with pytest.raises(SlackApiError):
+            await lines.bring_up_to_date(run, None)
+        asked = len(stage.sandbox.calls)
+        with pytest.raises(Busy):
+            await lines.show(run)
+        assert "chat.update" not in [call.method for call in stage.sandbox.calls[asked:]]
+
+
+async def test_dms_are_left_alone_for_as_long_as_slack_asks(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        await stage.card()
+        await eventually(lambda: nothing_unposted(stage))
+        before = len(posts(stage))
+        stage.sandbox.faults.add("chat.postMessage", Fault.rate_limited(3600))
+        for number in range(2):
+            await stage.db.query(
+                "INSERT INTO notices (dedupe_key, team_id, user_id, kind, data)"
+                " SELECT %s, n.team_id, 'U0ANA', 'approval_expired', jsonb_build_object('approval_id', a.id)"
+                "   FROM approvals a JOIN conversations n ON n.id = a.conversation_id",
+                [f"expired:{number}"],
+            )
+            await stage.processes[0].app.bot.publisher.publish_notices()
+        assert [call.error for call in posts(stage)[before:]] == ["fault:rate_limited"]
 
 
 @pytest.mark.parametrize("code", ["msg_blocks_too_long", "msg_too_long"])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 pytestmark = IN_A_BROWSER
 
 REASON = field(text_input(), "Reason", block_id="reason")
+TALL = 40  # lines that fill more than a phone
 NOTE = field(text_input(), "Note", block_id="note", optional=True)
 ASKS = go("Delete", confirm=confirm("Really?", yes="Delete it", no="Keep it"))
 
@@ -90,6 +91,28 @@ async def test_what_is_typed_into_a_modal_is_kept_while_the_page_goes_on(app: Ap
     await marta.sees("Also this", within=marta.window)
     await marta.has_the_focus_on(note)
     assert await note.input_value() == "not yet sent"
+
+
+async def test_what_a_window_has_changed_is_seen_from_its_top_however_long_it_was_open(
+    app: App, on_app: Windows
+) -> None:
+    await app.posts_some(20)
+    ts = await app.posts("x", go("Edit"), length=TALL)
+    marta = await on_app.open("Marta", 390)
+    await marta.goes_to("# approvals")
+    opens(app, REASON)
+
+    async def decide(payload: Json) -> None:
+        await app.changes(ts, "It is decided.", length=TALL)
+
+    app.on_submit = decide
+    await marta.page.locator("#stream").evaluate("stream => { stream.scrollTop = stream.scrollHeight; }")
+    await marta.presses("Edit")
+    await marta.fills_in("Reason", "because")
+    await marta.page.evaluate("touched.at -= 60000")  # a minute goes by
+    await marta.presses("Send", within=marta.window)
+    await marta.sees("It is decided.")
+    await marta.has_wholly_before_her(marta.card("A card").get_by_role("heading"))
 
 
 async def test_what_is_wrong_stands_at_its_field_and_has_the_focus(app: App, on_app: Windows) -> None:

@@ -144,6 +144,7 @@ def test_two_variables_for_two_databases_are_said_after_migrating(
         [line] = capsys.readouterr().err.splitlines()
         assert "name different databases" in line
         assert cli("migrate", **urls | {"DATABASE_OWNER_URL": empty_database.owner_url}) == 0
+        assert cli("migrate", **urls) == 1, "both are migrated now, and still they are two"
         nobody = "postgresql://nobody@127.0.0.1:1/shop"  # gets its rights after the first migration
         assert cli("migrate", **urls | {"DATABASE_URL": nobody}) == 0
 

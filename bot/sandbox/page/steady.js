@@ -176,6 +176,8 @@ document.addEventListener(
     }
     const log = event.target.closest(".scrolls");
     if (log) touched = { log: log.id, at: performance.now() };
+    // a window belongs to the card whose button opened it, however long it was open
+    if (event.target.closest("dialog")) touched.at = performance.now();
     const button = event.target.closest("li.message .block button");
     if (button) lastPress = { message: button.closest("li.message").id, button: button.textContent };
   },

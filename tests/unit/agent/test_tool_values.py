@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from agent.canonical import canonical, digest, plain
 from agent.progress import Count
+from agent.sample import pick
 from agent.tool import Context, Facts, Money, Preview, ToolError, pick_rows
 
 AMOUNTS = st.decimals(min_value=-(10**15), max_value=10**15, places=4, allow_nan=False)
@@ -231,6 +232,14 @@ def test_the_sample_is_the_largest_two_and_a_spread_and_never_the_first_five() -
     assert len(set(chosen)) == 5
     assert chosen[2:] == sorted(chosen[2:])
     assert int(chosen[4][1:]) > 25
+
+
+def test_amounts_of_several_currencies_are_not_compared() -> None:
+    rows = [(f"y{n:02}", Money(1000 + n, "JPY")) for n in range(20)]
+    rows += [(f"e{n:02}", Money(900 + n, "EUR")) for n in range(20)]
+    assert pick(rows)[1] == 0
+    assert {row[1].currency for row in pick(rows)[0]} == {"JPY", "EUR"}
+    assert pick(rows[:20]) == (pick_rows(rows[:20]), 2)
 
 
 def test_what_was_added_comes_first() -> None:

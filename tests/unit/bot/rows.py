@@ -48,6 +48,7 @@ def measured(**changes: Any) -> Measured:
             "sample": [row] * 5,
             "change": None,
             "added": [],
+            "largest": 2,
             "hidden": {"lines": 0, "columns": 0, "rows": 33},
         },
         preview_hash="p",

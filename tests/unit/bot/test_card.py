@@ -104,13 +104,19 @@ def test_the_sample_is_the_one_table_of_the_message_or_short_lines() -> None:
 )
 def test_which_rows_of_many_are_shown_is_said(rows: int, added: int, is_picked: bool, said: str) -> None:
     hidden = {"lines": 0, "columns": 0, "rows": 33 if is_picked else 0}
-    preview = {**measured().preview, "added": list(range(added)), "hidden": hidden}
+    chosen = {"added": list(range(added)), "largest": min(2, rows - added)}
+    preview = {**measured().preview, **chosen, "hidden": hidden}
     assert f"{said}In the agent's own" in seen(approval(shown=measured(preview=preview)))
 
 
 def test_rows_without_an_amount_are_none_of_the_largest() -> None:
-    preview = {**measured().preview, "columns": ["Payment"], "sample": [["pay_001"]] * 5}
+    preview = {**measured().preview, "columns": ["Payment"], "sample": [["pay_001"]] * 5, "largest": 0}
     assert "5 of 38 shown: 5 spread evenlyIn the" in seen(approval(shown=measured(preview=preview)))
+
+
+def test_of_rows_that_an_older_release_picked_only_the_count_is_said() -> None:
+    preview = {name: part for name, part in measured().preview.items() if name != "largest"}
+    assert "5 of 38 shownIn the" in seen(approval(shown=measured(preview=preview)))
 
 
 def test_the_votes_that_are_missing_and_given_are_named() -> None:

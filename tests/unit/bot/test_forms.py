@@ -216,6 +216,7 @@ class Times(BaseModel):
     ("name", "typed", "wrong"),
     [
         ("begins", "20261201", {"1.begins": EN.form.a_moment}),
+        ("begins", "1.7E+9", {"1.begins": EN.form.a_moment}),
         ("begins", " +20261201120000.5 ", {"1.begins": EN.form.a_moment}),
         ("begins", "2026-12-01T08:00", {}),
         ("begins", "tomorrow", {}),  # pydantic says so itself

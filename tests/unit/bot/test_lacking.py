@@ -77,6 +77,13 @@ def test_a_role_that_nobody_has_but_who_has_approved_is_named_so() -> None:
     assert f"Nobody else has the role support_lead. {UNTIL}" in on_card(Lack(0, 1, four_eyes=False), voted)
 
 
+def test_who_has_approved_may_still_reject_where_only_the_requester_is_left() -> None:
+    row = asked(votes=(Vote(ANA, NOW.isoformat()),), rule=replace(RULE, quorum=2, escalate_to=()))
+    said = on_card(NOBODY, row)
+    assert "support_lead may decide · 1 approval needed" in said
+    assert "Nobody else may approve this but Marta Gil (support_lead), who asked for it (four eyes)." in said
+
+
 def test_a_role_that_nobody_has_is_named() -> None:
     assert f"Nobody has the role support_lead. {UNTIL}" in on_card(Lack(0, 1, four_eyes=False))
 

@@ -74,7 +74,19 @@ def test_an_error_has_slack_s_name_or_the_status() -> None:
     assert error_code(refusal(502, {})) == "http_502"
 
 
-SHAPES = ("[1]", '"hello"', "null", "7", "{}", '{"result": []}', "hello", "<html></html>", "[" * 5000)
+SHAPES = (
+    "[1]",
+    '"hello"',
+    "null",
+    "7",
+    "{}",
+    '{"ok": false}',
+    '{"ok": false, "error": 5}',
+    '{"result": []}',
+    "hello",
+    "<html></html>",
+    "[" * 5000,
+)
 
 
 async def test_what_is_no_answer_of_slack_is_an_error_of_slack_s_client_with_what_to_do() -> None:
