@@ -98,11 +98,17 @@ def show_approval(
     settings = read_settings()
     if as_json:
         return print_json(complete(_read(settings, approval_id)))
-    approval, context = complete(_shown(settings, approval_id))
+    approval, context, is_here = complete(_shown(settings, approval_id))
     print_fields(_fields(approval))
     for line in what_to_do(approval):
         print_line(line)
-    return _print_card(approval, context)
+    _print_card(approval, context)
+    if not is_here:
+        print_line(
+            f"{approval.tool} is none of the tools here (VISTOBUENO_TOOLS): whether it can be undone is not "
+            "known."
+        )
+    return None
 
 
 def what_to_do(approval: Approval) -> list[str]:
@@ -130,11 +136,6 @@ def _print_card(approval: Approval, context: CardContext) -> None:
     blocks += details.sample(approval.shown, context.texts, as_table=True)
     typer.echo()
     typer.echo(as_text([*blocks, *rationale(approval, context.texts)], TERMINAL))
-    if not context.field_titles:
-        print_line(
-            f"{approval.tool} is none of the tools here (VISTOBUENO_TOOLS): whether it can be undone is not "
-            "known."
-        )
 
 
 async def _listed(everything: bool, limit: int) -> list[Approval]:
@@ -147,10 +148,13 @@ async def _read(settings: Settings, approval_id: str) -> Approval:
         return await _there(db, approval_id)
 
 
-async def _shown(settings: Settings, approval_id: str) -> tuple[Approval, CardContext]:
+async def _shown(settings: Settings, approval_id: str) -> tuple[Approval, CardContext, bool]:
+    """The approval, what its card needs beside it, and whether its tool is known here."""
     async with existing(settings) as db:
         approval = await _there(db, approval_id)
-        return approval, await _context(settings, db, approval)
+        tools, policy = _house(settings)
+        tool = tools.get(approval.tool)
+        return approval, await _context(settings, db, approval, tool, policy), tool is not None
 
 
 async def _there(db: Database, approval_id: str) -> Approval:
@@ -162,10 +166,10 @@ async def _there(db: Database, approval_id: str) -> Approval:
     return approval
 
 
-async def _context(settings: Settings, db: Database, approval: Approval) -> CardContext:
+async def _context(
+    settings: Settings, db: Database, approval: Approval, tool: Tool | None, policy: Policy | None
+) -> CardContext:
     """What its card needs beside the row, without Slack's links."""
-    tools, policy = _house(settings)
-    tool = tools.get(approval.tool)
     return CardContext(
         texts=texts(settings.locale),
         irreversible=tool is not None and tool.risk is Risk.IRREVERSIBLE,

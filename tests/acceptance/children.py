@@ -19,7 +19,8 @@ from tests.databases import Database
 START_SECONDS = 40.0
 
 
-LISTENERS = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'"
+LISTENERS = """SELECT FROM pg_stat_activity WHERE datname = current_database()
+  AND application_name = 'vistobueno listener' AND state = 'idle' AND query <> ''"""
 
 
 class Child:

@@ -113,7 +113,7 @@ async def test_an_approval_is_shown_in_the_words_of_its_card(
         assert words in card
 
 
-async def test_an_approval_of_a_tool_that_is_not_here_is_shown_as_its_card_would_show_it(
+async def test_of_an_approval_whose_tool_is_not_here_it_is_said_what_is_not_known(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
@@ -124,7 +124,8 @@ async def test_an_approval_of_a_tool_that_is_not_here_is_shown_as_its_card_would
         here = {"DATABASE_URL": database.url, "VISTOBUENO_TOOLS": tools}
         shown = await answered("approvals", "show", approval.id, **here)
         assert (shown.code, shown.err) == (0, "")
-        assert "This cannot be undone." in shown.out.splitlines()
+        assert "This cannot be undone." not in shown.out
+        assert shown.out.splitlines()[-1].startswith("refund_payments is none of the tools here")
 
 
 async def test_where_an_input_is_cut_it_is_said_how_to_read_it_whole(

@@ -70,6 +70,7 @@ async def test_approvals_lists_the_oldest_first_with_agent_tool_amount_age_and_d
     async with staged(database, monkeypatch, two, ONLY_ASK) as stage:
         await stage.ask()
         await stage.card("38 payments")
+        expires = (await stage.approval()).expires_at
         shift_clock(database, "45 minutes")
         await stage.ask("only two of them")
         await stage.card("2 payments")
@@ -78,8 +79,7 @@ async def test_approvals_lists_the_oldest_first_with_agent_tool_amount_age_and_d
         first, second = listed.index("Refund 38 payments"), listed.index("Refund 2 payments")
         assert first < second
         row = listed[first:second]
-        approval = (await stage.approval()).expires_at
-        for fact in ("Refund helper", "refund_payments", "€4,120.00", "45 minutes", f"{approval:%Y-%m-%d}"):
+        for fact in ("Refund helper", "refund_payments", "€4,120.00", "45 minutes", f"{expires:%Y-%m-%d}"):
             assert fact in row, (fact, listed)
 
 

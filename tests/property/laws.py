@@ -160,7 +160,8 @@ class Laws:
         assert found is not None
         # no trigger and no foreign key looks on
         self._empty = (
-            f"SET session_replication_role = replica; {found[0]}; SET session_replication_role = origin"
+            f"SET session_replication_role = replica; {found[0]}; SET session_replication_role = origin;"
+            " INSERT INTO audit_heads (run_id) VALUES ('house')"
         )
 
     def empty(self) -> None:

@@ -18,6 +18,9 @@ class Died(BaseException):
     """The process has ended: nothing of it goes on."""
 
 
+PATIENCE = 60.0  # seconds
+
+
 @dataclass(frozen=True)
 class Interruption:
     """What befalls a process, once: before or after its statement number `at`, or inside the tool."""
@@ -35,7 +38,7 @@ class Line(Database):
     """
 
     def __init__(self, url: str, pool: Pool, name: str) -> None:
-        super().__init__(url, pool)
+        super().__init__(url, pool, PATIENCE)
         self.name = name
         self.dead = False
         self.interruption: Interruption | None = None
@@ -47,6 +50,10 @@ class Line(Database):
         self._go = asyncio.Event()
         self._gate = threading.Event()
         self._loop = asyncio.get_running_loop()
+
+    def within(self, seconds: float) -> "Line":
+        """See Database.within: what befalls a process befalls all of its statements."""
+        return self
 
     def expect(self, interruption: Interruption | None) -> None:
         """Let this happen during what is begun now."""
