@@ -87,10 +87,7 @@ class Execution:
         input = await self._input_to_run()
         if tool is None or input is None or not self._may_begin():
             changed = because(Code.CHANGED_AFTER_ATTEMPT, tool=self.call.tool)
-            if self.call.only_reads:
-                return await self.failed(changed, ())
-            await self.unknown(changed)
-            return None
+            return await self._given_up(changed)
         if self.house.user_code.holds(key):
             inside = because(Code.STILL_INSIDE, tool=tool.name)
             return await self.lost(inside, wait=tool.timeout_seconds)
@@ -105,7 +102,7 @@ class Execution:
         )
         if started is None:
             if await calls.is_too_old(self.house.db, self.call.id):
-                await self.unknown(because(Code.TOO_OLD))
+                return await self._given_up(because(Code.TOO_OLD))
             return None
         self.leases.extended(self.claimed.token, since)
         self.attempts = self.call.attempts + 1
@@ -183,7 +180,8 @@ class Execution:
         result = results.failed(
             self.call.tool, why.text, approved_by=self._approvers(), items=self.shown.items, done=done
         )
-        result = await with_edit(self.house, self.approval, result)
+        if not done:
+            result = await with_edit(self.house, self.approval, result)
         outcome = {
             "kind": "failed",
             "text": why.text,
@@ -215,6 +213,10 @@ class Execution:
         may_repeat = self._is_repeatable() and self.attempts < MOST_ATTEMPTS
         if may_repeat and await self.release(wait, why):
             return None
+        return await self._given_up(why)
+
+    async def _given_up(self, why: Why) -> Ended | None:
+        """It is not tried again: nothing can have happened, or a person has to look."""
         if self._is_read_only():
             return await self.failed(why, ())
         await self.unknown(why)
@@ -289,6 +291,8 @@ class Execution:
         return self.leases.is_sure(self.claimed.token)
 
     def _is_read_only(self) -> bool:
+        if self.approval is not None:  # it changed something when people were asked, whatever it is by now
+            return False
         # once it was attempted, what counts is what it was then
         return self.call.only_reads if self.call.attempts else self.house.only_reads(self.call.tool)
 

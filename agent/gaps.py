@@ -40,6 +40,7 @@ def gaps(policy: Policy) -> tuple[Gap, ...]:
 class Lack:
     """Too few people for one approval: `people` may still decide it, and `missing` must.
 
+    `voted` have approved it and may still reject it.
     `four_eyes`: the requester would be one more, and may not. `later` is when the escalation makes up for
     it; None where nothing that is foreseen does.
     """
@@ -47,6 +48,7 @@ class Lack:
     people: int
     missing: int
     four_eyes: bool
+    voted: int = 0
     later: datetime | None = None
 
 
@@ -64,7 +66,8 @@ def lack(policy: Policy, approval: Approval) -> Lack | None:
         return None
     barred = rule.four_eyes and approval.requester.user_id in policy.users_of(now)
     enough = len(deciders(policy, approval, then)) >= missing
-    return Lack(people, missing, barred, _escalates_at(approval) if enough else None)
+    voted = {vote.person.user_id for vote in approval.votes} & set(policy.users_of(now)) if pending else ()
+    return Lack(people, missing, barred, len(voted), _escalates_at(approval) if enough else None)
 
 
 def deciders(policy: Policy, approval: Approval, roles: Iterable[str]) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ async def judge_call(
     if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
         found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
         anew = [other.input for other in later if other.tool == tool.name]
-        superseded = [a for a in found if a.id not in replaced and a.original_input not in anew]
+        superseded = [a for a in found if a.id not in replaced and not any(_is_anew(a, i) for i in anew)]
     try:
         weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:
@@ -151,6 +151,15 @@ async def judge_call(
         rule = weighed.why.text if weighed.why else None
         return Refused(Status.FORBIDDEN, results.forbidden(tool.name, rule))
     return Judged(call, tool, weighed)
+
+
+def _is_anew(approval: Approval, input: Json) -> bool:
+    """Whether the model asks for the same again, or for what a person had made of it."""
+    if input == approval.original_input:
+        return True
+    shown: Mapping[str, Json] = approval.shown.input  # with the defaults that the model leaves out
+    asked = input.items() if isinstance(input, Mapping) else ()
+    return bool(asked) and all(name in shown and shown[name] == value for name, value in asked)
 
 
 def _likest(

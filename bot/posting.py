@@ -106,6 +106,10 @@ class Held:
                 self._until[place] = max(self._clock() + pause, self._until.get(place, 0.0))
             raise
 
+    def left(self, place: str) -> float:
+        """For how many seconds more a place is held; 0: it is not."""
+        return max(self._until.get(place, 0.0) - self._clock(), 0.0)
+
     def places(self) -> list[str]:
         """Those that are held now."""
         now = self._clock()

@@ -133,7 +133,7 @@ def _may_decide(approval: Approval, context: CardContext) -> list[Phrase]:
     if lack is None:
         return [_decides(approval, texts)]
     told = lacking(approval, lack, texts)
-    if lack.people or approval.votes:  # who has approved it may still reject it
+    if lack.people or lack.voted:
         return [_decides(approval, texts), told]
     return [told, _until(approval, texts)] if lack.later else [told]
 

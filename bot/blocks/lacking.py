@@ -16,11 +16,11 @@ def lacking(approval: Approval, lack: Lack, texts: Texts) -> Phrase:
 def _why(approval: Approval, lack: Lack, texts: Texts) -> list[Phrase]:
     said, asked = texts.card, who(approval.requester, texts)
     if lack.people == 0 and lack.four_eyes:
-        nobody = said.nobody_else if approval.votes else said.nobody
+        nobody = said.nobody_else if lack.voted else said.nobody
         pending = approval.status is ApprovalStatus.PENDING
         return [fill(nobody if pending else said.nobody_settles, who=asked)]
     if lack.people == 0:
-        nobody = said.nobody_else_has if approval.votes else said.nobody_has
+        nobody = said.nobody_else_has if lack.voted else said.nobody_has
         return [fill(nobody, roles=_either(deciding_roles(approval), texts))]
     template = said.too_few.of(lack.people, texts.locale)
     few = fill(template, n=str(lack.people), missing=str(lack.missing))

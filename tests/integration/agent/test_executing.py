@@ -320,6 +320,33 @@ async def test_a_tool_that_only_reads_and_whose_run_was_stopped_asks_nobody(
         assert o.execute("SELECT id FROM approvals") == []
 
 
+async def test_a_tool_that_only_reads_is_not_asked_about_when_its_first_attempt_is_long_ago(
+    database: Database, tmp_path: Path
+) -> None:
+    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
+    async with office(database, tmp_path, look) as o:
+        run = await o.start()
+        await die_while_it_looks(o, [1])
+        o.shift_clock("25 hours")
+        await o.work()
+        assert (await o.statuses(run.id), o.execute("SELECT id FROM approvals")) == (["failed"], [])
+
+
+async def test_what_people_were_asked_for_ends_with_its_approval_though_its_tool_only_reads_by_now(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, repeatable=False, **dict.fromkeys(MEASURING))
+        gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
+        dying = with_tool(reads, "pay", execute=lambda input, ctx: o.execute(gone))
+        await o.another_worker(house=dying).work_off()
+        await cancel_run(o.house, asked.run_id, LEO)
+        o.shift_clock("1 minute")
+        await sweep(reads)
+        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
+
+
 @pytest.mark.parametrize("after", ["its version changed", "it is gone", "it changes something now"])
 async def test_a_tool_that_only_read_and_has_changed_since_has_failed(
     database: Database, tmp_path: Path, after: str

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from agent.decide import confirm_draft
+from agent.edit import draft_edit
 from agent.scripted import Call, Script, call, say, script, step
 from agent.tool import Risk, Tool
-from store.records import Approval
+from store.records import Approval, Draft
 from store.transitions import ApprovalStatus
 from tests.databases import Database
 from tests.integration.agent.office import Office, office
@@ -106,20 +108,24 @@ class Mail(BaseModel):
     urgent: bool = False
 
 
-async def test_where_there_are_no_items_the_input_says_which_one_is_asked_anew(
-    database: Database, tmp_path: Path
-) -> None:
-    bob, carl, dora = (call("mail", {"to": name, "text": "Hello."}) for name in ("bob", "carl", "dora"))
-    world = World()
-    mail = Tool(
+def mail(world: World) -> Tool:
+    """It has no facts, so no items."""
+    return Tool(
         name="mail",
         input=Mail,
         risk=Risk.IRREVERSIBLE,
         precondition=lambda input, ctx: {"due": world.due},
         execute=lambda input, ctx: None,
     )
+
+
+async def test_where_there_are_no_items_the_input_says_which_one_is_asked_anew(
+    database: Database, tmp_path: Path
+) -> None:
+    bob, carl, dora = (call("mail", {"to": name, "text": "Hello."}) for name in ("bob", "carl", "dora"))
+    world = World()
     asks = script(step(bob), step(carl, bob), step(dora), END)
-    async with office(database, tmp_path, asks, world=world, extra_tools=[mail]) as o:
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail(world)]) as o:
         [first] = await both_moved(o)
         other, anew = await o.all_asked()
         assert (link(other)[0], link(anew)[0]) == (None, first.id)
@@ -128,6 +134,26 @@ async def test_where_there_are_no_items_the_input_says_which_one_is_asked_anew(
         await o.approve(anew)
         await o.work()
         assert link(await o.asked())[0] in {other.id, anew.id}, "one field of two is the same"
+
+
+async def test_what_is_asked_as_it_was_edited_replaces_its_own(database: Database, tmp_path: Path) -> None:
+    bob, carl, other = (
+        call("mail", {"to": to, "text": text})
+        for to, text in [("bob", "Dear Sir."), ("carl", "Dear Sir."), ("bob", "Hi.")]
+    )
+    asks = script(step(other), step(carl, bob), END)
+    world = World()
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail(world)]) as o:
+        await o.start()
+        await o.work()
+        first = await o.asked()
+        edit = {"to": "bob", "text": "Dear Sir.", "urgent": False}
+        draft = await draft_edit(o.house, first.id, 1, o.person(), edit)
+        assert isinstance(draft, Draft)
+        o.world.due += 1
+        await confirm_draft(o.house, draft.id, o.person())
+        await o.work()
+        assert [link(approval)[0] for approval in await o.all_asked()] == [None, first.id]
 
 
 async def test_the_requester_hears_of_three_in_a_row_also_when_each_turn_had_another_call(

@@ -115,6 +115,17 @@ async def test_failed_after_an_edit(database: Database, tmp_path: Path) -> None:
         assert (told["editedInput"], "left out" in told["instruction"]) == ({"bills": ["b1"]}, True)
 
 
+async def test_failed_in_part_after_an_edit_does_not_ask_to_keep_to_what_is_done(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, DONE) as o:
+        asked = await edited(o)
+        o.world.refuse = [ToolError("The bank closed.", done=["b1"])]
+        told = await read(o, asked)
+        assert told["itemsDone"] == ["b1"]
+        assert "editedInput" not in told
+
+
 async def test_not_started_in_time_after_an_edit(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, DONE) as o:
         asked = await edited(o)

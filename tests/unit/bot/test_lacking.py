@@ -74,12 +74,14 @@ def test_a_card_that_too_few_may_approve_says_how_many_and_still_asks_them() -> 
 
 def test_a_role_that_nobody_has_but_who_has_approved_is_named_so() -> None:
     voted = asked(votes=(Vote(ANA, NOW.isoformat()),))
-    assert f"Nobody else has the role support_lead. {UNTIL}" in on_card(Lack(0, 1, four_eyes=False), voted)
+    assert f"Nobody else has the role support_lead. {UNTIL}" in on_card(
+        Lack(0, 1, four_eyes=False, voted=1), voted
+    )
 
 
 def test_who_has_approved_may_still_reject_where_only_the_requester_is_left() -> None:
     row = asked(votes=(Vote(ANA, NOW.isoformat()),), rule=replace(RULE, quorum=2, escalate_to=()))
-    said = on_card(NOBODY, row)
+    said = on_card(replace(NOBODY, voted=1), row)
     assert "support_lead may decide · 1 approval needed" in said
     assert "Nobody else may approve this but Marta Gil (support_lead), who asked for it (four eyes)." in said
 
