@@ -106,6 +106,7 @@ async def test_an_update_of_a_card_that_got_no_answer_is_sent_once_more_when_it_
         await stage.marta.click(card, "Approve")
         await stage.said(asked, "That is all.")
         await eventually(lambda: ended(stage, card))
+        await eventually(lambda: none_behind(stage))  # no update is on its way any more
         await older.comes()
         assert stage.marta.buttons(card.ts) == BUTTONS
         shift_clock(database, "31 seconds")
