@@ -428,6 +428,11 @@ def note_version(database: Database, version: str) -> None:
     execute(database.owner_url, "UPDATE alembic_version SET version_num = %s", version)
 
 
+async def alter(database: Database, change: str) -> None:
+    """Change a table; it waits for what the app is about to commit on this loop."""
+    await asyncio.to_thread(execute, database.owner_url, f"ALTER TABLE {change}")
+
+
 async def test_an_app_from_before_a_migration_goes_on_and_says_that_it_is_old(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -435,9 +440,7 @@ async def test_an_app_from_before_a_migration_goes_on_and_says_that_it_is_old(
         asked = await stage.ask()
         card = await stage.card("38 payments")
         for table in ("approvals", "runs", "calls", "cards"):
-            execute(
-                database.owner_url, f"ALTER TABLE {table} ADD COLUMN of_the_next_release text DEFAULT 'x'"
-            )
+            await alter(database, f"{table} ADD COLUMN of_the_next_release text DEFAULT 'x'")
         note_version(database, NEWER)
         status, body = await get(stage, "/readyz")
         assert (status, f"at version {NEWER}" in body, "install a newer one" in body) == (503, True, True)
@@ -453,10 +456,10 @@ async def test_an_app_whose_tables_were_changed_under_it_says_so_and_goes_on_whe
     async with staged(database, monkeypatch, ask_for_refunds()) as stage:
         asked = await stage.ask()
         card = (await stage.card("38 payments")).snapshot()
-        execute(database.owner_url, "ALTER TABLE approvals RENAME COLUMN votes TO votes_of_the_next_release")
+        await alter(database, "approvals RENAME COLUMN votes TO votes_of_the_next_release")
         said = await last_told(stage, stage.marta.click(card, "Approve"))
         assert "the database is not ready for this version" in said
-        execute(database.owner_url, "ALTER TABLE approvals RENAME COLUMN votes_of_the_next_release TO votes")
+        await alter(database, "approvals RENAME COLUMN votes_of_the_next_release TO votes")
         shift_clock(database, "1 minute")  # what was to be posted meanwhile is not claimed any more
         assert "You approved" in await last_told(stage, stage.marta.click(card, "Approve"))
         await stage.said(asked, "That is all.")

@@ -336,8 +336,8 @@ def shift_clock(database: databases.Database, interval: str) -> None:
 
 
 def execute(url: str, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-    """Run one statement and return its rows."""
-    with psycopg.connect(url, autocommit=True) as connection:
+    """Run one statement and return its rows; it does not wait for ever for what this thread is to commit."""
+    with psycopg.connect(url, autocommit=True, options="-c lock_timeout=20s") as connection:
         cursor = connection.execute(statement.encode(), values or None)
         return cursor.fetchall() if cursor.description else []
 
