@@ -18,7 +18,14 @@ async def is_edited(house: House, approval: Approval) -> bool:
 
 async def with_edit(house: House, approval: Approval | None, result: Result) -> Result:
     """The result of a call that did not run, with the edit that its successor has to keep to, if any."""
-    if approval is None or approval.author is None or not await is_edited(house, approval):
+    if approval is None or not await is_edited(house, approval):
+        return result
+    return after_edit(approval, result)
+
+
+def after_edit(approval: Approval, result: Result) -> Result:
+    """The same where it is known that a person changed the input."""
+    if approval.author is None:
         return result
     return results.after_edit(
         result,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from agent import results
 from agent.canonical import digest
 from agent.drift import Stale
-from agent.edited import is_edited, with_edit
+from agent.edited import after_edit, is_edited, with_edit
 from agent.house import House
 from agent.leases import Leases, clock
 from agent.measure import CannotMeasure, context, validated
@@ -60,6 +60,7 @@ class Execution:
         self.shown = shown_of(claimed)
         self.tool = house.tools.get(self.call.tool)
         self.attempts = claimed.call.attempts
+        self.edited = False
         self.started = time.monotonic()
 
     async def supersede(self, stale: Stale) -> Ended | None:
@@ -91,6 +92,8 @@ class Execution:
         if self.house.user_code.holds(key):
             inside = because(Code.STILL_INSIDE, tool=tool.name)
             return await self.lost(inside, wait=tool.timeout_seconds)
+        # read before it begins: between what happens and its record there is nothing to wait for
+        self.edited = self.approval is not None and await is_edited(self.house, self.approval)
         since = clock()
         started = await calls.start_attempt(
             self.house.db,
@@ -172,7 +175,7 @@ class Execution:
         return await calls.finish_done(
             self.house.db,
             self.claimed,
-            **self._ending(await self._executed(kept), outcome, output=kept, notices=notices),
+            **self._ending(self._executed(kept), outcome, output=kept, notices=notices),
         )
 
     async def failed(self, why: Why, done: Sequence[str]) -> Ended | None:
@@ -180,8 +183,8 @@ class Execution:
         result = results.failed(
             self.call.tool, why.text, approved_by=self._approvers(), items=self.shown.items, done=done
         )
-        if not done:
-            result = await with_edit(self.house, self.approval, result)
+        if self.edited and self.approval is not None and not done:
+            result = after_edit(self.approval, result)
         outcome = {
             "kind": "failed",
             "text": why.text,
@@ -254,18 +257,17 @@ class Execution:
             "lease": self.leases.seconds,
         }
 
-    async def _executed(self, output: Json) -> Result:
+    def _executed(self, output: Json) -> Result:
         approval = self.approval
         if approval is None:
             return results.allowed(self.call.tool, output, items=self.shown.items)
-        edited = await is_edited(self.house, approval)
         return results.executed(
             self.call.tool,
             output,
             approved_by=self._approvers(),
             executed_input=self.shown.input,
-            asked_input=approval.original_input if edited else None,
-            edited=edited,
+            asked_input=approval.original_input if self.edited else None,
+            edited=self.edited,
             items=self.shown.items,
         )
 

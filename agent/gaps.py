@@ -38,11 +38,10 @@ def gaps(policy: Policy) -> tuple[Gap, ...]:
 
 @dataclass(frozen=True)
 class Lack:
-    """Too few people for one approval: `people` may still decide it, and `missing` must.
+    """Too few people for one approval: `missing` votes are needed, and only `people` may give one.
 
-    `voted` have approved it and may still reject it.
-    `four_eyes`: the requester would be one more, and may not. `later` is when the escalation makes up for
-    it; None where nothing that is foreseen does.
+    `voted`: how many have given theirs, and may still reject it. `four_eyes`: the requester would be one
+    more, but may not. `later`: when the escalation makes up for it; None if it does not.
     """
 
     people: int

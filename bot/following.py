@@ -30,7 +30,11 @@ Said = tuple[int, int | None]
 
 
 class Busy(Exception):
-    """Somebody else is about the same line just now; only for a moment."""
+    """Somebody else is about the same line just now, or Slack wants no updates for so many seconds."""
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
 
 
 Show = Callable[[RunId, Said | None], Awaitable[bool]]
@@ -161,8 +165,10 @@ class Following:
         again = True
         try:
             shown = await self._show(run_id, followed.counted)
-        except Busy:
+        except Busy as busy:
             followed.moved = True  # what they have read may be older than what there is to show
+            if busy.seconds:
+                self._allowance.pause(busy.seconds)
             return
         except (SlackApiError, StoreError, *UNREACHABLE) as error:
             fault = Fault.of(error)

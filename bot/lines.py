@@ -55,14 +55,14 @@ class Lines:
         Raises Busy while another does the same, or Slack wants no updates; SlackApiError, UNREACHABLE or
         StoreError.
         """
-        if UPDATES in self._held.places():
-            raise Busy(run_id)
+        if held := self._held.left(UPDATES):
+            raise Busy(held)
         token = uuid4().hex
         turn = await lines.take(self._house.db, run_id, token=token, worker=self._name, lease=LEASE_SECONDS)
         if turn is None or not turn.is_ours:
             if turn is None:
                 return False
-            raise Busy(run_id)
+            raise Busy
         shown, unanswered = None, True
         try:
             shown = await self.bring_up_to_date(run_id, turn.shown, counted)

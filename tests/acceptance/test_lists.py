@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agent.scripted import call, say, script, step
+from agent.scripted import Script, call, say, script, step
 from agent.tools.shop.seed import fail_three_overnight
 from bot.aligned import columns
 from store import approvals
@@ -43,11 +43,18 @@ def row_below(head: list[str], ended: Ended) -> str:
     return lines[at + 1]
 
 
-async def test_the_story_is_listed_and_shown(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+async def asked(
+    database: Database, monkeypatch: pytest.MonkeyPatch, model: Script = ONLY_ASK
+) -> tuple[Approval, str]:
+    """An approval that waits, and how its card reads; the app has stopped."""
+    async with staged(database, monkeypatch, model) as stage:
         await stage.ask()
-        await stage.card()
-        approval = await stage.approval()
+        card = stage.marta.read(await stage.card())
+        return await stage.approval(), card
+
+
+async def test_the_story_is_listed_and_shown(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    approval, _ = await asked(database, monkeypatch)
 
     async def said(*words: str) -> Ended:
         return await answered(*words, DATABASE_URL=database.url)
@@ -69,12 +76,12 @@ async def test_what_became_of_an_approval_is_shown_in_the_words_of_its_card(
 ) -> None:
     twice = ask_for_refunds(LOOK, step(call("refund_payments", refund)), LAST_WORDS)
     async with staged(database, monkeypatch, twice) as stage:
-        asked = await stage.ask()
+        message = await stage.ask()
         first = await stage.card("38 payments")
         await fail_three_overnight(database.owner_url)
         await stage.marta.click(first, "Approve")
         await stage.marta.click(await stage.card("41 payments"), "Approve")
-        await stage.said(asked, "That is all.")
+        await stage.said(message, "That is all.")
         old, new = await approvals.of_run(stage.db, (await stage.run()).id)
 
     async def shown(approval: Approval) -> str:
@@ -92,10 +99,7 @@ async def test_what_became_of_an_approval_is_shown_in_the_words_of_its_card(
 async def test_an_approval_is_shown_in_the_words_of_its_card(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with staged(database, monkeypatch, WITH_A_REASON) as stage:
-        await stage.ask()
-        card = stage.marta.read(await stage.card())
-        approval = await stage.approval()
+    approval, card = await asked(database, monkeypatch, WITH_A_REASON)
     shown = await answered("approvals", "show", approval.id, DATABASE_URL=database.url)
     _, _, about = shown.out.partition("\n\n")
     lines = [line for line in about.splitlines() if line]
@@ -116,10 +120,7 @@ async def test_an_approval_is_shown_in_the_words_of_its_card(
 async def test_of_an_approval_whose_tool_is_not_here_it_is_said_what_is_not_known(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with staged(database, monkeypatch, ONLY_ASK) as stage:
-        await stage.ask()
-        await stage.card()
-        approval = await stage.approval()
+    approval, _ = await asked(database, monkeypatch)
     for tools in ("json:__all__", "no.such.module:TOOLS"):
         here = {"DATABASE_URL": database.url, "VISTOBUENO_TOOLS": tools}
         shown = await answered("approvals", "show", approval.id, **here)
@@ -131,10 +132,7 @@ async def test_of_an_approval_whose_tool_is_not_here_it_is_said_what_is_not_know
 async def test_where_an_input_is_cut_it_is_said_how_to_read_it_whole(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with staged(database, monkeypatch, ONLY_ASK) as stage:
-        await stage.ask()
-        await stage.card()
-        approval = await stage.approval()
+    approval, _ = await asked(database, monkeypatch)
     [given] = [
         line
         for line in (

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,12 @@ from agent.decide import confirm_draft
 from agent.edit import draft_edit
 from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, expect_results, say, script, step
-from agent.start import cancel_run
-from agent.sweep import sweep
 from agent.tool import Context, Facts, Risk, Tool, ToolError
 from agent.usercode import UserCodeTimeout
 from store.records import Draft
 from store.transitions import ApprovalStatus, CallStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, Office, approved, office, until, with_tool, without
+from tests.integration.agent.office import approved, office, until, with_tool, without
 
 BILLS = ["b1", "b2"]
 PAY = call("pay", {"bills": BILLS})
@@ -281,133 +278,6 @@ async def test_a_tool_that_did_only_what_is_no_item_of_the_call_has_not_done_not
         assert "no item of this call: re_1, re_2" in after.outcome["text"]
 
 
-async def die_while_it_looks(o: Office, minutes: Iterable[int]) -> None:
-    """Workers, one a minute, are gone while `look` is inside its tool."""
-    gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
-    house = with_tool(o.house, "look", execute=lambda input, ctx: o.execute(gone))
-    for minute in minutes:
-        await o.another_worker(house=house).work_off()
-        o.shift_clock(f"{minute} minutes")
-        await sweep(o.house)
-
-
-async def test_a_tool_that_only_reads_and_whose_workers_die_has_failed_and_asks_nobody(
-    database: Database, tmp_path: Path
-) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
-        run = await o.start()
-        await die_while_it_looks(o, range(1, MOST_ATTEMPTS))
-        assert await o.statuses(run.id) == ["allowed"]
-        await die_while_it_looks(o, [MOST_ATTEMPTS])
-        await o.work()
-        [one] = await o.calls(run.id)
-        assert (one.status, one.attempts) == (CallStatus.FAILED, MOST_ATTEMPTS)
-        assert one.result["content"]["error"] == "The worker that executed it is gone."
-        assert o.execute("SELECT id FROM approvals") == []
-        assert (await o.run(run.id)).answer == "It cannot be read."
-
-
-async def test_a_tool_that_only_reads_and_whose_run_was_stopped_asks_nobody(
-    database: Database, tmp_path: Path
-) -> None:
-    async with office(database, tmp_path, script(step(call("look", {"bills": BILLS})))) as o:
-        run = await o.start()
-        await die_while_it_looks(o, [1])
-        await cancel_run(o.house, run.id, LEO)
-        await sweep(o.house)
-        assert await o.statuses(run.id) == ["failed"]
-        assert o.execute("SELECT id FROM approvals") == []
-
-
-async def test_a_tool_that_only_reads_is_not_asked_about_when_its_first_attempt_is_long_ago(
-    database: Database, tmp_path: Path
-) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
-        run = await o.start()
-        await die_while_it_looks(o, [1])
-        o.shift_clock("25 hours")
-        await o.work()
-        assert (await o.statuses(run.id), o.execute("SELECT id FROM approvals")) == (["failed"], [])
-
-
-async def test_what_people_were_asked_for_ends_with_its_approval_though_its_tool_only_reads_by_now(
-    database: Database, tmp_path: Path
-) -> None:
-    async with office(database, tmp_path, ASKED) as o:
-        asked = await approved(o)
-        reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, repeatable=False, **dict.fromkeys(MEASURING))
-        gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
-        dying = with_tool(reads, "pay", execute=lambda input, ctx: o.execute(gone))
-        await o.another_worker(house=dying).work_off()
-        await cancel_run(o.house, asked.run_id, LEO)
-        o.shift_clock("1 minute")
-        await sweep(reads)
-        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
-
-
-@pytest.mark.parametrize("after", ["its version changed", "it is gone", "it changes something now"])
-async def test_a_tool_that_only_read_and_has_changed_since_has_failed(
-    database: Database, tmp_path: Path, after: str
-) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
-        run = await o.start()
-        await die_while_it_looks(o, [1])
-        house = {
-            "its version changed": with_tool(o.house, "look", version="2"),
-            "it is gone": without(o.house, "look"),
-            "it changes something now": with_tool(o.house, "look", risk=Risk.IRREVERSIBLE, repeatable=True),
-        }[after]
-        o.shift_clock("1 hour")
-        await o.another_worker(house=house).work_off()
-        assert (await o.statuses(run.id), o.execute("SELECT id FROM approvals")) == (["failed"], [])
-        [told] = await o.calls(run.id)
-        assert told.result["content"]["error"] == "It was attempted, and look has changed since."
-
-
-async def test_what_may_have_happened_is_unknown_though_its_tool_only_reads_by_now(
-    database: Database, tmp_path: Path
-) -> None:
-    async with office(database, tmp_path, ASKED, repeatable=False) as o:
-        asked = await approved(o)
-        o.world.watch = lambda ctx: o.execute("UPDATE calls SET token = 'killed' WHERE status = 'executing'")
-        await o.work()
-        o.shift_clock("1 minute")
-        reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING))
-        await sweep(reads)
-        assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
-
-
-async def test_a_tool_that_only_reads_waits_for_an_older_attempt_that_is_still_inside_it(
-    database: Database, tmp_path: Path
-) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It is there.")))
-    inside, go = threading.Event(), threading.Event()
-
-    def slowly(input: Any, ctx: Context) -> str:
-        inside.set()
-        go.wait(20)
-        return "there"
-
-    async with office(database, tmp_path, look) as o:
-        house = with_tool(o.house, "look", execute=slowly)
-        run = await o.start()
-        slow = asyncio.create_task(o.another_worker(house=house).work_off())
-        assert await asyncio.to_thread(inside.wait, 20), "the tool was not begun"
-        o.execute("UPDATE calls SET token = 'lost'; UPDATE runs SET token = 'lost'")
-        o.shift_clock("1 minute")
-        await sweep(house)
-        await o.another_worker(house=house).work_off()
-        assert await o.statuses(run.id) == ["allowed"]
-        go.set()
-        await slow
-        o.shift_clock("1 hour")
-        await o.another_worker(house=house).work_off()
-        assert (await o.statuses(run.id), (await o.run(run.id)).answer) == (["done"], "It is there.")
-
-
 async def test_a_tool_that_may_not_be_repeated_any_more_is_not(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, ASKED) as o:
         asked = await approved(o)
@@ -501,20 +371,6 @@ async def test_a_repeat_that_names_only_other_things_leaves_open_what_the_first_
             o.shift_clock(f"{minutes} minutes")
             await o.work()
         assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
-
-
-async def test_a_tool_that_only_reads_fails_at_once_and_asks_nobody(
-    database: Database, tmp_path: Path
-) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It is broken.")))
-    async with office(database, tmp_path, look) as o:
-        o.world.refuse = [RuntimeError("a bug")]
-        run = await o.start()
-        await o.work()
-        (one,) = await o.calls(run.id)
-        assert (one.status, o.world.looks) == (CallStatus.FAILED, 1)
-        assert "a bug" in one.result["content"]["error"]
-        assert o.execute("SELECT id FROM approvals") == []
 
 
 async def test_a_timeout_is_an_outcome_that_nobody_knows(database: Database, tmp_path: Path) -> None:

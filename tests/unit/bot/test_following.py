@@ -94,6 +94,15 @@ async def test_what_another_is_about_is_shown_a_second_later_however_often() -> 
     assert [at for at, *_ in shown.calls] == [n * EVERY_SECONDS for n in range(MOST_FAILURES + 2)]
 
 
+async def test_a_run_sleeps_as_long_as_slack_wants_no_updates() -> None:
+    shown = Shown(faults=[Busy(60)])
+    following = shown.following()
+    following.moved(RUN)
+    await at_rest(following)
+    first, second = (at for at, *_ in shown.calls)
+    assert first == 0 and 60 <= second <= 60 + EVERY_SECONDS + 1 / PER_SECOND
+
+
 async def test_a_step_while_it_is_shown_is_shown_a_second_later() -> None:
     shown = Shown()
     following = shown.following()
