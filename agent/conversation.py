@@ -5,8 +5,9 @@ from typing import Any
 
 from agent import results
 from agent.model import Message
+from agent.results import Result
 from agent.why import Code, because
-from store.records import Call, ClaimedRun, Json, Settlement
+from store.records import Call, ClaimedRun, Edited, Json, Settlement
 from store.runs import STATE_VERSION
 from store.transitions import CallStatus
 
@@ -39,7 +40,7 @@ def untold(claimed: ClaimedRun) -> list[Block]:
     last = claimed.turns[-1] if claimed.turns else None
     told_up_to = next((r.seq for r in claimed.runs if last and r.id == last.run_id), 0)
     answered = [
-        result_block(call)
+        result_block(call, claimed.edited.get(call.id))
         for call in claimed.calls
         if last and call.run_id == last.run_id and call.turn == last.seq
     ]
@@ -55,7 +56,7 @@ def _settled_late(claimed: ClaimedRun, answered: list[Block]) -> list[Block]:
     """What people said of calls of unknown outcome after their run had ended, and no message has yet."""
     told = [block for turn in claimed.turns for message in turn.body for block in message["content"]]
     told += answered
-    made = ((one.call, settlement_block(one)) for one in claimed.settled)
+    made = ((one.call, settlement_block(one, claimed.edited.get(one.call.id))) for one in claimed.settled)
     return [block for call, block in made if block not in told and not _is_result_of(call, told)]
 
 
@@ -64,19 +65,26 @@ def _is_result_of(call: Call, told: list[Block]) -> bool:
     return "unknown" not in call.result["content"] and result_block(call) in told
 
 
-def settlement_block(settlement: Settlement) -> Block:
+def settlement_block(settlement: Settlement, edited: Edited | None = None) -> Block:
     """The text of a late settlement: always the same, so that a stored message says that it was told."""
     call, ran = settlement.call, settlement.call.status is CallStatus.DONE
     result = results.settled_by_person(call.tool, settlement.by, ran=ran, executed_input=settlement.input)
+    if edited is not None:
+        result = results.after_edit(result, edited)
     return {"type": "text", "text": results.settled_late(call.provider_id, result)}
 
 
-def result_block(call: Call) -> Block:
-    """The `tool_result` of a call; one that a stopped run left open is told as far as it is known."""
+def result_block(call: Call, edited: Edited | None = None) -> Block:
+    """The `tool_result` of a call; one that a stopped run left open is told as far as it is known.
+
+    A run is stopped without a look at each call: that a person had `edited` it is only said here.
+    """
     result: Json = call.result
     if result is None:
         made = results.cancelled if call.status is CallStatus.PROPOSED else results.unknown
         result = made(call.tool).to_json()
+    if edited is not None and call.status is CallStatus.CANCELLED:
+        result = results.after_edit(Result.from_json(result), edited).to_json()
     return results.tool_result_block(call.provider_id, result)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC
 from typing import Literal
 
 from agent import results
+from agent.edited import with_edit
 from agent.expiry import expire_one
 from agent.house import House
 from agent.policy import Person, acting_role, may_decide, same_person, votes_after
@@ -89,6 +90,8 @@ async def _reject(
     result = results.rejected(
         approval.tool, actor, reason, may_retry=may_retry, followup=tool.followup if tool else None
     )
+    if may_retry:
+        result = await with_edit(house, approval, result)
     return await approvals.reject(
         house.db, approval, actor, reason, result=result.to_json(), veto=not may_retry
     )

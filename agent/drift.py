@@ -53,6 +53,8 @@ def changed_since(
         return because(Code.SHOWN_ALTERED)
     if schema_hash(tool) != shown.schema_hash or tool.effect != effect:
         return because(Code.TOOL_CHANGED, tool=name)
+    if rule is not None and not tool.can_ask:  # it measures nothing to compare with what was shown
+        return because(Code.TOOL_CHANGED, tool=name)
     if rule is not None and is_stricter(house.policy.rule_for(name), rule):
         return because(Code.RULE_STRICTER, tool=name)
     return None

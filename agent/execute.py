@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from agent import results
 from agent.canonical import digest
 from agent.drift import Stale
-from agent.edited import after_edit, is_edited, with_edit
+from agent.edited import edit_of, with_edit
 from agent.house import House
 from agent.leases import Leases, clock
 from agent.measure import CannotMeasure, context, validated
@@ -23,7 +23,7 @@ from agent.tool import Tool, ToolError
 from agent.usercode import NotBegun, UserCodeFailed, UserCodeTimeout
 from agent.why import Code, Why, because, said
 from store import calls, runs
-from store.records import Actor, ClaimedCall, Ended, Json
+from store.records import Actor, ClaimedCall, Edited, Ended, Json
 from store.runs import NewApproval
 from store.values import new_id
 
@@ -60,7 +60,7 @@ class Execution:
         self.shown = shown_of(claimed)
         self.tool = house.tools.get(self.call.tool)
         self.attempts = claimed.call.attempts
-        self.edited = False
+        self.edited: Edited | None = None
         self.started = time.monotonic()
 
     async def supersede(self, stale: Stale) -> Ended | None:
@@ -93,7 +93,7 @@ class Execution:
             inside = because(Code.STILL_INSIDE, tool=tool.name)
             return await self.lost(inside, wait=tool.timeout_seconds)
         # read before it begins: between what happens and its record there is nothing to wait for
-        self.edited = self.approval is not None and await is_edited(self.house, self.approval)
+        self.edited = await edit_of(self.house, self.approval)
         since = clock()
         started = await calls.start_attempt(
             self.house.db,
@@ -183,8 +183,8 @@ class Execution:
         result = results.failed(
             self.call.tool, why.text, approved_by=self._approvers(), items=self.shown.items, done=done
         )
-        if self.edited and self.approval is not None and not done:
-            result = after_edit(self.approval, result)
+        if self.edited is not None:
+            result = results.after_edit(result, self.edited)
         outcome = {
             "kind": "failed",
             "text": why.text,
@@ -266,8 +266,8 @@ class Execution:
             output,
             approved_by=self._approvers(),
             executed_input=self.shown.input,
-            asked_input=approval.original_input if self.edited else None,
-            edited=self.edited,
+            asked_input=None if self.edited is None else self.edited.asked_input,
+            edited=self.edited is not None,
             items=self.shown.items,
         )
 

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any
 
 from agent import results
+from agent.canonical import digest
 from agent.house import House
-from agent.measure import CannotMeasure, Weighed, weigh
+from agent.measure import CannotMeasure, Weighed, validated, weigh
 from agent.results import Result
 from agent.schema import InvalidInput
 from agent.tool import Risk, Tool
@@ -139,8 +140,10 @@ async def judge_call(
     superseded: list[Approval] = []
     if tool.can_ask and claimed.run.turn > 1:  # in a run's first turn nothing can have been superseded
         found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
-        anew = [other.input for other in later if other.tool == tool.name]
-        superseded = [a for a in found if a.id not in replaced and not any(_is_anew(a, i) for i in anew)]
+        free = [approval for approval in found if approval.id not in replaced]
+        same_tool = [other.input for other in later if other.tool == tool.name] if free else []
+        hashes = {await _input_hash(house, tool, input) for input in same_tool}
+        superseded = [one for one in free if not _is_anew(one, same_tool, hashes)]
     try:
         weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:
@@ -153,13 +156,18 @@ async def judge_call(
     return Judged(call, tool, weighed)
 
 
-def _is_anew(approval: Approval, input: Json) -> bool:
-    """Whether the model asks for the same again, or for what a person had made of it."""
-    if input == approval.original_input:
-        return True
-    shown: Mapping[str, Json] = approval.shown.input  # with the defaults that the model leaves out
-    asked = input.items() if isinstance(input, Mapping) else ()
-    return bool(asked) and all(name in shown and shown[name] == value for name, value in asked)
+def _is_anew(approval: Approval, inputs: Sequence[Json], hashes: Collection[str | None]) -> bool:
+    """Whether one of these calls asks for the same again, or for what a person had made of it."""
+    return approval.shown.input_hash in hashes or approval.original_input in inputs
+
+
+async def _input_hash(house: House, tool: Tool, input: Json) -> str | None:
+    """What tells the input from others as the schema reads it, with its defaults; None: it cannot be read."""
+    try:
+        _, kept = await validated(house, tool, input)
+    except (InvalidInput, CannotMeasure):
+        return None
+    return digest(kept)
 
 
 def _likest(

@@ -1,9 +1,10 @@
 """The form that all results share: what ran, what did not, who decided, in bounded and storable JSON."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import IOBase
+from typing import Any
 
 from agent.canonical import Json, plain
 from agent.legible import cut, error_text, line, storable
@@ -29,6 +30,11 @@ class Result:
     def to_json(self) -> dict[str, Json]:
         """Give {"content", "is_error"}, as it is stored with the call."""
         return {"content": storable(self.content), "is_error": self.is_error}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Result":
+        """What `to_json` gave."""
+        return cls(stored["content"], stored["is_error"])
 
 
 def kept_output(output: object) -> Json:

@@ -26,7 +26,7 @@ from agent.result_form import (
     sentence,
     went_through,
 )
-from store.records import Actor, Veto
+from store.records import Actor, Edited, Veto
 
 __all__ = [
     "PROTOCOL",
@@ -180,18 +180,18 @@ def superseded(tool: str, moved: Iterable[Moved]) -> Result:
     return did_not_run(tool, "superseded", instruction, moved=[change.to_json() for change in moved])
 
 
-def after_edit(result: Result, *, asked_input: Json, edited_input: Json, edited_by: Actor) -> Result:
-    """What did not run although a person had changed it before; what is asked next keeps to the change."""
+def after_edit(result: Result, edited: Edited) -> Result:
+    """What became of a call that a person had changed before; what is asked next keeps to the change."""
+    keep = "" if result.content["executed"] else "keep to it in what you propose now, and "
     instruction = (
         "Before that a person had changed your request: requestedInput is what you asked for, editedInput is "
-        "what they made of it. The change is their decision: keep to it in what you propose now, and do not "
-        "ask again for what they left out."
+        f"what they made of it. The change is their decision: {keep}do not ask again for what they left out."
     )
     edit: dict[str, Json] = {
         "edited": True,
-        "editedBy": named(edited_by),
-        "requestedInput": asked_input,
-        "editedInput": edited_input,
+        "editedBy": named(edited.by),
+        "requestedInput": edited.asked_input,
+        "editedInput": edited.edited_input,
         "instruction": f"{result.content['instruction']} {instruction}",
     }
     return Result(result.content | edit, result.is_error)

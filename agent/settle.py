@@ -53,14 +53,12 @@ async def _record(house: House, approval: Approval, attempts: int, actor: Actor,
         return await calls.try_again(house.db, approval.call_id, actor, attempts=attempts)
     ran = said == "ran"
     result = results.settled_by_person(approval.tool, actor, ran=ran, executed_input=approval.shown.input)
-    if not ran:
-        result = await with_edit(house, approval, result)
     return await calls.settle(
         house.db,
         approval.call_id,
         actor,
         ran=ran,
-        result=result.to_json(),
+        result=(await with_edit(house, approval, result)).to_json(),
         outcome={
             "kind": "executed" if ran else "failed",
             "text": None,

@@ -15,13 +15,17 @@ NONE_YET = (
     "`vistobueno dev` once to make the embedded one."
 )
 NOT_READY = (
-    "The embedded database is not that of this version: run `vistobueno dev` once, which brings it there, or "
-    "set DATABASE_URL (a running `vistobueno demo` prints its own)."
+    "The embedded database was not made yet, or by another version: run `vistobueno dev` once, which brings "
+    "it to this one, or set DATABASE_URL (a running `vistobueno demo` prints its own)."
 )
 
 ANOTHER_DATABASE = (
     "DATABASE_OWNER_URL and DATABASE_URL name different databases: the first is ready now, the second was "
     "left as it is; let both name the same one."
+)
+UNSEEN = (
+    "DATABASE_OWNER_URL's database is migrated; whether DATABASE_URL names the same one could not be seen "
+    "({error}): `vistobueno doctor` says when it can be used."
 )
 
 
@@ -41,21 +45,22 @@ async def own_or_named(settings: Settings) -> AsyncIterator[Urls]:
         yield urls
 
 
-async def migrate_named(settings: Settings) -> None:
-    """Migrate the named database, as its owner if that is named too.
+async def migrate_named(settings: Settings) -> str | None:
+    """Migrate the named database, as its owner if that is named too; returns what could not be checked.
 
     Raises what `migrate` does, and SettingsError if the owner's is another database than the app's.
     """
     if settings.database_owner_url is None:
         await migrate(settings.require_database("vistobueno migrate"))
-        return
+        return None
     await migrate(settings.database_owner_url, named_by="DATABASE_OWNER_URL")
-    if settings.database_url is not None:
-        await _check_same(settings.database_url, settings.database_owner_url)
+    if settings.database_url is None:
+        return None
+    return await _check_same(settings.database_url, settings.database_owner_url)
 
 
-async def _check_same(url: str, owner_url: str) -> None:
-    """Raise SettingsError if the first database is not the second, which was just migrated.
+async def _check_same(url: str, owner_url: str) -> str | None:
+    """Raise SettingsError if the first database is not the second, just migrated one; returns a doubt.
 
     That the app's user may use it is not for here: often it gets its rights after the first migration.
     """
@@ -64,12 +69,13 @@ async def _check_same(url: str, owner_url: str) -> None:
         db = Database.open(each)
         try:
             found.append(await db.identity())
-        except (DatabaseUnavailable, NoRight, Unconfirmed):
-            return
+        except (DatabaseUnavailable, NoRight, Unconfirmed) as error:
+            return UNSEEN.format(error=str(error).rstrip("."))
         finally:
             await db.close()
     if found[0] != found[1]:
         raise SettingsError("DATABASE_URL", ANOTHER_DATABASE)
+    return None
 
 
 @asynccontextmanager

@@ -288,8 +288,6 @@ class SlackPublisher:
             await notices.withdraw(self._house.db, claimed, claimed.token)
             return True
         message, channel, ts = found
-        if held := self._held.left(channel):  # another channel than the thread's, which was looked at
-            return await self._notice_failed(claimed, Fault("held", pause=held))
         answer = await self._post_notice(channel, ts, message, place=channel)
         await self._notice_shown(claimed, told(answer, "ts"), elsewhere=True)
         return True

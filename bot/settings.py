@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 
 from babel import Locale, UnknownLocaleError
 
+from bot.texts import LANGUAGES
+
 SLACK_API_URL = "https://slack.com/api/"
 DEFAULT_PORT = 3000
 DEFAULT_MODEL = "claude-sonnet-5-5"
@@ -207,12 +209,15 @@ def _tools(spec: str) -> str:
 
 
 def _locale(name: str) -> str:
+    known = ", ".join(sorted(LANGUAGES))
+    advice = f"there are words in {known} only; write that, or with a country, like en_GB."
     try:
-        return str(Locale.parse(name.replace("-", "_")))
+        found = Locale.parse(name.replace("-", "_"))
     except (ValueError, UnknownLocaleError) as error:
-        raise SettingsError(
-            "VISTOBUENO_LOCALE", f"VISTOBUENO_LOCALE is {name!r}: write a language like en, en_GB or es."
-        ) from error
+        raise SettingsError("VISTOBUENO_LOCALE", f"VISTOBUENO_LOCALE is {name!r}: {advice}") from error
+    if found.language not in LANGUAGES:
+        raise SettingsError("VISTOBUENO_LOCALE", f"VISTOBUENO_LOCALE is {name!r}: {advice}")
+    return str(found)
 
 
 def _port(text: str | None) -> int | None:

@@ -1,7 +1,7 @@
 """Rows as frozen dataclasses: what leaves the store. No row, cursor or SQL type passes this line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, NewType
 
@@ -385,6 +385,15 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Edited:
+    """What a person made of a call that the model had asked for."""
+
+    asked_input: Json
+    edited_input: Json
+    by: Actor
+
+
+@dataclass(frozen=True)
 class Settlement:
     """What a person said of a call of unknown outcome after its run had ended; the call is done or failed.
 
@@ -402,7 +411,7 @@ class ClaimedRun:
 
     `runs` are the conversation's up to this one, in order; `turns` theirs, in order; `calls` those of each
     run's last turn, whose results no stored message has yet; `vetoes` stand; `settled` are the settlements
-    of earlier runs' calls, told or not.
+    of earlier runs' calls, told or not. `edited` are the calls that people changed, by their ids.
     """
 
     run: Run
@@ -413,6 +422,7 @@ class ClaimedRun:
     calls: tuple[Call, ...]
     vetoes: tuple[Veto, ...]
     settled: tuple[Settlement, ...] = ()
+    edited: Mapping[str, Edited] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from store.records import (
     ClaimedRun,
     Conversation,
     Draft,
+    Edited,
     Measured,
     Notice,
     Rule,
@@ -91,6 +92,14 @@ SETTLED = """(SELECT json_agg(json_build_object('call', c, 'input', v.input, 'by
    FROM approvals a JOIN calls c ON c.id = a.call_id
         JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
   WHERE a.conversation_id = r.conversation_id AND a.run_id <> r.id AND a.outcome @> '{"late": true}')"""
+# The calls whose input people changed, of the conversation of a run `r`; a revision can also be the same
+# input in another world.
+EDITED = """(SELECT json_object_agg(c.id, json_build_object('asked', c.input, 'edited', v.input,
+                                                            'by', v.author))
+   FROM approvals a JOIN calls c ON c.id = a.call_id
+        JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
+        JOIN revisions f ON f.approval_id = a.id AND f.revision = 1 AND f.input_hash <> v.input_hash
+  WHERE a.conversation_id = r.conversation_id AND v.author IS NOT NULL)"""
 
 
 def _moment(value: datetime | str) -> datetime:
@@ -169,7 +178,7 @@ def claimed(row: Row, token: str) -> ClaimedCall:
 def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
     """A row with a run as JSON, its conversation's columns, and HISTORY, read before `ended` was.
 
-    SETTLED is in it when a run begins to go on, and not when it goes on at the end of a call.
+    SETTLED and EDITED are in it when a run begins to go on, and not when it goes on at the end of a call.
     """
     own, history = run(row["run"]), row["history"]
     calls = [call(c) for c in history["calls"] or ()]
@@ -182,6 +191,7 @@ def claimed_run(row: Row, token: str, ended: Call | None = None) -> ClaimedRun:
         tuple(ended if ended is not None and c.id == ended.id else c for c in calls),
         tuple(veto(v) for v in history["vetoes"] or ()),
         tuple(settlement(s) for s in row.get("settled") or ()),
+        {call_id: edited(e) for call_id, e in (row.get("edited") or {}).items()},
     )
 
 
@@ -299,6 +309,11 @@ def turn(row: Row) -> Turn:
 def settlement(row: Row) -> Settlement:
     """One of SETTLED."""
     return Settlement(call(row["call"]), row["input"], Actor.from_json(row["by"]))
+
+
+def edited(row: Row) -> Edited:
+    """One of EDITED."""
+    return Edited(row["asked"], row["edited"], Actor.from_json(row["by"]))
 
 
 def veto(row: Row) -> Veto:

@@ -81,7 +81,7 @@ async def claim(db: Database, *, token: str, worker: str, lease: float) -> RunId
 
 
 _LOAD = f"""SELECT to_json(r) AS run, n.team_id, n.channel_id, n.thread_ts, {rows.HISTORY} AS history,
-       {rows.SETTLED} AS settled
+       {rows.SETTLED} AS settled, {rows.EDITED} AS edited
   FROM runs r JOIN conversations n ON n.id = r.conversation_id WHERE r.id = %s"""
 
 

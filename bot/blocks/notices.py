@@ -16,7 +16,7 @@ from bot.blocks.status import what_moved
 from bot.blocks.values import number_text
 from bot.blocks.why import stored_why
 from bot.texts import Texts
-from store.records import Actor, Approval, Run
+from store.records import Actor, Approval, NobodyKnows, Run
 from store.transitions import ApprovalStatus
 
 Links = Mapping[str, str]
@@ -132,10 +132,10 @@ def _cancelled(data: Mapping[str, Any], texts: Texts) -> Phrase:
 def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, lacks: Lacks, texts: Texts) -> Message:
     if in_the_way is None:
         return sentence(fill(texts.notice.received))
-    pending = [one for one in in_the_way[1] if one.status == ApprovalStatus.PENDING]
+    asked = [one for one in in_the_way[1] if one.status in {ApprovalStatus.PENDING, ApprovalStatus.UNKNOWN}]
     said = [
         fill(texts.notice.received_behind),
-        *(_waits_for(approval, lacks.get(approval.id), texts) for approval in pending[:_MOST_NAMED]),
+        *(_waits_for(approval, lacks.get(approval.id), texts) for approval in asked[:_MOST_NAMED]),
         fill(texts.notice.reads_afterwards),
     ]
     return message(joined(said), [lines(said)])
@@ -145,11 +145,12 @@ def _waits_for(approval: Approval, lack: Lack | None, texts: Texts) -> Phrase:
     named = words(title(approval), limits.LINE)
     if lack is not None and not lack.people:
         return fill(texts.notice.waits_in_vain, title=named, said=lacking(approval, lack, texts))
+    known = NobodyKnows.of(approval)
     waits = fill(
-        texts.notice.waits_for,
+        texts.notice.waits_for if known is None else texts.notice.waits_to_know,
         roles=roles(deciding_roles(approval)),
         title=named,
-        when=moment(approval.expires_at, texts),
+        when=moment(approval.expires_at if known is None else known.retry_until, texts),
     )
     return waits if lack is None else joined([waits, lacking(approval, lack, texts)])
 

@@ -58,7 +58,7 @@ def verify(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found)
     else:
-        typer.echo(f"{found.events} events in {found.chains} chains")
+        typer.echo(f"{found.events} events in {found.chains} chain{'' if found.chains == 1 else 's'}")
     if found.broken:
         raise CommandFailed(f"the record was tampered with: {'; '.join(found.broken)}")
     if not as_json:

@@ -30,7 +30,9 @@ def read_input(given: str) -> Any:
             raise CommandFailed(f"{where} is empty: write a JSON object, like {{}}.") from error
         place = f"line {error.lineno}, column {error.colno}"
         raise CommandFailed(f"{where} is not JSON at {place}: {error.msg}.") from error
-    except (ValueError, RecursionError) as error:  # no number of JSON, too many digits, too deep
+    except RecursionError as error:
+        raise CommandFailed(f"{where} is nested too deeply: no tool has such an input.") from error
+    except ValueError as error:  # no number of JSON, too many digits
         raise CommandFailed(f"{where} cannot be read as JSON: {error}.") from error
 
 

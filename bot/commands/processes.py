@@ -86,7 +86,9 @@ def migrate() -> None:
     It works as the database's owner: DATABASE_OWNER_URL if that is set, else DATABASE_URL; both name the same
     database. Running it again changes nothing.
     """
-    complete(migrate_named(read_settings()))
+    doubt = complete(migrate_named(read_settings()))
+    if doubt is not None:
+        typer.echo(f"vistobueno: {doubt}", err=True)
     typer.echo("the database is ready")
 
 

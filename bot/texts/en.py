@@ -253,6 +253,7 @@ ENGLISH = Texts(
         received_behind="Noted. An earlier request of this conversation is not finished.",
         waits_in_vain="It waits with “{title}”. {said}",
         waits_for="It waits for {roles} to decide “{title}” until {when}.",
+        waits_to_know="It waits for {roles} to say whether “{title}” ran, until {when}.",
         reads_afterwards="Your message is read as soon as that is settled.",
         asked="Approval asked for in {place}: {title}",
         moved="The facts moved ({moved}), so nothing of “{title}” ran.",

@@ -252,6 +252,7 @@ class NoticeWords:
     received: str
     received_behind: str
     waits_for: str
+    waits_to_know: str
     waits_in_vain: str
     reads_afterwards: str
     asked: str

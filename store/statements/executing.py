@@ -245,6 +245,7 @@ WITH call AS (
      AND ((c.status = 'executing' AND c.token = %(token)s AND c.lease_until < house_now())
           OR (c.status = 'allowed' AND {STOPPED}))
   RETURNING c.id, c.run_id),
+{RELEASE_ITEMS},
 {close_in_run()}
 SELECT call.id, {record("call.run_id", event("'call.failed'", _UNKNOWN_DATA, call="call.id"))}, {NOTIFY}
   FROM call JOIN run ON run.id = call.run_id"""

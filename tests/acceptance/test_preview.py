@@ -345,7 +345,7 @@ def test_what_is_no_json_says_where(given: str, said: str) -> None:
 
 def test_depth_without_end_is_refused_in_one_line() -> None:
     [line] = wrong("send_email", "--input", "[" * 50_000)
-    assert line.startswith("vistobueno: --input cannot be read as JSON: ")
+    assert line.startswith("vistobueno: --input is nested too deeply: ")
 
 
 def test_a_person_who_is_no_id_is_refused() -> None:

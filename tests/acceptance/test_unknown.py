@@ -7,6 +7,7 @@ import pytest
 
 from agent.scripted import Asked, call, expect_results, say, script, step
 from agent.tools.shop.provider import Fault
+from bot.sandbox import Fault as SlackFault
 from bot.sandbox import Message
 from store import approvals, audit, notices
 from tests.acceptance.commands import answered
@@ -171,6 +172,25 @@ async def test_people_are_asked_and_reminded_below_the_card_once_by_two_workers(
         late = "SELECT ts FROM notices WHERE dedupe_key = 'late' AND posted_at IS NOT NULL"
         assert await eventually(lambda: stage.db.query(late)) == [{"ts": None}]
         assert len(below(stage, card)) == 2
+
+
+@pytest.mark.parametrize("how", ["Slack wants to be left alone there", "the bot is not in the channel"])
+async def test_a_reminder_that_cannot_be_posted_holds_up_nothing_in_the_thread(
+    database: Database, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    async with staged(database, monkeypatch, ask(), tools=UNREPEATABLE) as stage:
+        asked, card = await lost(stage)
+        await eventually(lambda: said_below(stage, card, 1))
+        if how == "the bot is not in the channel":
+            await stage.sandbox.admin.kick(APPROVALS)
+        else:
+            stage.sandbox.faults.add("chat.postMessage", SlackFault.rate_limited(120))
+        shift_clock(database, "1 hour 1 minute")
+        waits = "SELECT id FROM notices WHERE kind = 'outcome_reminder' AND not_before IS NOT NULL"
+        await eventually(lambda: stage.db.query(waits))
+        await stage.marta.click(card, "It ran")
+        await stage.said(asked, "I see.")
+        assert await stage.db.query(f"{waits} AND posted_at IS NULL")
 
 
 async def said_below(stage: Stage, card: Message, count: int) -> list[str]:

@@ -146,7 +146,10 @@ def test_two_variables_for_two_databases_are_said_after_migrating(
         assert cli("migrate", **urls | {"DATABASE_OWNER_URL": empty_database.owner_url}) == 0
         assert cli("migrate", **urls) == 1, "both are migrated now, and still they are two"
         nobody = "postgresql://nobody@127.0.0.1:1/shop"  # gets its rights after the first migration
+        capsys.readouterr()
         assert cli("migrate", **urls | {"DATABASE_URL": nobody}) == 0
+        [line] = capsys.readouterr().err.splitlines()
+        assert "whether DATABASE_URL names the same one could not be seen (" in line
 
 
 def test_a_run_is_listed_shown_and_cancelled(

@@ -158,6 +158,19 @@ async def test_a_table_has_a_head_and_sets_amounts_to_the_right(
     assert '<td class="left short">p&lt;1&gt;</td><td class="right short">€5.00</td>' in html
 
 
+@pytest.mark.parametrize(("columns", "tag"), [(4, "<table>"), (5, '<table class="wide">')])
+async def test_a_table_of_many_columns_is_set_smaller_on_a_phone(
+    browser: Browser, client: AsyncWebClient, columns: int, tag: str
+) -> None:
+    rows = [[cell(f"C{n}") for n in range(columns)]]
+    assert tag in await shown(browser, client, {**table(), "rows": rows, "column_settings": []})
+
+
+async def test_a_page_that_says_what_could_not_be_done_has_no_script(browser: Browser) -> None:
+    said = await browser.get("/?as=nobody")
+    assert said.status == 404 and "<script" not in said.html
+
+
 async def test_buttons_have_their_style_and_what_a_screen_reader_says(
     browser: Browser, client: AsyncWebClient
 ) -> None:

@@ -13,6 +13,7 @@ from bot.sandbox.workspace import Message, View
 
 WARNS = "⚠"
 SHORT = 16  # characters of a cell that is never broken into lines, such as a date
+MANY_COLUMNS = 5  # more than a phone shows as they are
 
 Writer = Callable[[Json, Surface], Html]
 
@@ -91,7 +92,8 @@ def _table(block: Json, surface: Surface) -> Html:
     caption = tag("caption", str(block["caption"])) if block.get("caption") else None
     rows = [_row(row, settings, surface, head=headed and not at) for at, row in enumerate(block["rows"])]
     head = tag("thead", rows[0]) if headed else None
-    return tag("table", caption, head, tag("tbody", rows[1:] if headed else rows))
+    wide = "wide" if max(map(len, block["rows"])) >= MANY_COLUMNS else None
+    return tag("table", caption, head, tag("tbody", rows[1:] if headed else rows), class_=wide)
 
 
 def _row(row: list[Json], settings: list[Json], surface: Surface, *, head: bool) -> Html:

@@ -18,6 +18,7 @@ from bot.sandbox.world import Section, Step, Welcome
 
 DOCTYPE = Html("<!doctype html>\n")
 NO_WELCOME = Welcome("")
+SCRIPTS = ("morph", "steady", "page")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Page:
             DOCTYPE,
             tag(
                 "html",
-                _head(f"{name} · {place.user.real_name} · vistobueno"),
+                _head(f"{name} · {place.user.real_name} · vistobueno", *SCRIPTS),
                 tag(
                     "body",
                     self.bar(),
@@ -256,7 +257,7 @@ def failure(sentence: str, address: str) -> Html:
     )
 
 
-def _head(title: str) -> Html:
+def _head(title: str, *scripts: str) -> Html:
     return tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -264,7 +265,7 @@ def _head(title: str) -> Html:
         tag("title", title),
         tag("link", rel="icon", href="data:,"),
         tag("link", rel="stylesheet", href="/page.css"),
-        [tag("script", src=f"/{name}.js", defer=True) for name in ("morph", "steady", "page")],
+        [tag("script", src=f"/{name}.js", defer=True) for name in scripts],
     )
 
 

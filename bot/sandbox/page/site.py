@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from bot.sandbox.page.document import NO_WELCOME, Page, failure
+from bot.sandbox.page.document import NO_WELCOME, SCRIPTS, Page, failure
 from bot.sandbox.page.doing import DEEDS, FAILURES, Deed, find_element, find_shown
 from bot.sandbox.page.errors import NoLongerError, NotThereError, PageError
 from bot.sandbox.page.origin import require_own_host, require_own_page
@@ -25,7 +25,7 @@ from bot.sandbox.world import DeedRefusedError, Section, Step, Welcome, World
 
 Handler = Callable[[Request], Awaitable[Response]]
 HERE = Path(__file__).parent
-FILES = {"/page.css": "text/css"} | {f"/{name}.js": "text/javascript" for name in ("morph", "steady", "page")}
+FILES = {"/page.css": "text/css"} | {f"/{name}.js": "text/javascript" for name in SCRIPTS}
 HEARTBEAT = 15.0
 HEADERS = {
     "Cache-Control": "no-store",

@@ -17,7 +17,7 @@ from agent.edit import draft_edit
 from agent.house import House
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
-from agent.tool import always_ask, forbid_when
+from agent.tool import Risk, always_ask, forbid_when
 from store import approvals
 from store.records import Draft
 from store.transitions import ApprovalStatus, RunStatus
@@ -58,6 +58,12 @@ TOOLS: dict[str, tuple[Change, str]] = {
         "pay has changed since this was asked.",
     ),
     "its version": (lambda h, p: with_tool(h, "pay", version="2"), "pay has changed since this was asked."),
+    "it only reads": (
+        lambda h, p: with_tool(
+            h, "pay", risk=Risk.READ_ONLY, facts=None, policy=None, preview=None, precondition=None
+        ),
+        "pay has changed since this was asked.",
+    ),
     "its policy": (lambda h, p: with_tool(h, "pay", policy=ONE_AT_A_TIME), "one at a time"),
 }
 APPROVERS = 'approvers = ["support_lead"]'

@@ -13,6 +13,8 @@ from agent.scripted import call, say, script, step
 from agent.start import cancel_run
 from agent.sweep import sweep
 from agent.tool import Context, Risk
+from store import calls
+from store.errors import DatabaseUnavailable
 from store.transitions import ApprovalStatus, CallStatus
 from tests.databases import Database
 from tests.integration.agent.office import LEO, Office, approved, office, with_tool, without
@@ -80,7 +82,7 @@ async def test_what_people_were_asked_for_ends_with_its_approval_though_its_tool
         asked = await approved(o)
         reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, repeatable=False, **dict.fromkeys(MEASURING))
         gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
-        dying = with_tool(reads, "pay", execute=lambda input, ctx: o.execute(gone))
+        dying = with_tool(o.house, "pay", execute=lambda input, ctx: o.execute(gone))
         await o.another_worker(house=dying).work_off()
         await cancel_run(o.house, asked.run_id, LEO)
         o.shift_clock("1 minute")
@@ -106,6 +108,31 @@ async def test_a_tool_that_only_read_and_has_changed_since_has_failed(
         assert (await o.statuses(run.id), o.execute("SELECT id FROM approvals")) == (["failed"], [])
         [told] = await o.calls(run.id)
         assert told.result["content"]["error"] == "It was attempted, and look has changed since."
+
+
+async def test_a_call_that_held_items_and_only_reads_by_now_gives_them_back(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(database, tmp_path, script(step(call("tip", {"bills": ["b1"]})))) as o:
+        run = await o.start()
+        with monkeypatch.context() as without_claims:  # an older release allowed it, and its worker is gone
+            without_claims.setattr(calls, "claim_allowed", broken)
+            await o.work()
+        gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
+        reads = with_tool(o.house, "tip", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING))
+        dying = with_tool(reads, "tip", execute=lambda input, ctx: o.execute(gone))
+        o.shift_clock("10 minutes")
+        await sweep(reads)
+        await o.another_worker(house=dying).work_off()
+        assert o.execute("SELECT item FROM held_items") == [("b1",)]
+        await cancel_run(o.house, run.id, LEO)
+        o.shift_clock("20 minutes")
+        await sweep(reads)
+        assert (await o.statuses(run.id), o.execute("SELECT item FROM held_items")) == (["failed"], [])
+
+
+async def broken(*given: Any, **named: Any) -> None:
+    raise DatabaseUnavailable("It is away.")
 
 
 async def test_what_may_have_happened_is_unknown_though_its_tool_only_reads_by_now(

@@ -156,6 +156,20 @@ async def test_what_is_asked_as_it_was_edited_replaces_its_own(database: Databas
         assert [link(approval)[0] for approval in await o.all_asked()] == [None, first.id]
 
 
+async def test_a_call_that_cannot_be_read_takes_no_link_from_the_one_before_it(
+    database: Database, tmp_path: Path
+) -> None:
+    asked = call("mail", {"to": "bob", "text": "Hello.", "urgent": True})
+    incomplete = call("mail", {"text": "Hello.", "urgent": True})
+    anew = call("mail", {"to": "bob", "text": "Hello again.", "urgent": True})
+    world = World()
+    asks = script(step(asked), step(anew, incomplete))
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail(world)]) as o:
+        [first] = await both_moved(o)
+        assert link(await o.asked())[0] == first.id
+        assert await o.statuses(first.run_id) == ["superseded", "asked", "invalid"]
+
+
 async def test_the_requester_hears_of_three_in_a_row_also_when_each_turn_had_another_call(
     database: Database, tmp_path: Path
 ) -> None:

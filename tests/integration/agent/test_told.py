@@ -1,7 +1,10 @@
 """What the model reads of its call, for each way in which that can end."""
 
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import pytest
 
 from agent.decide import confirm_draft
 from agent.edit import draft_edit
@@ -13,7 +16,7 @@ from agent.tool import ToolError
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, Office, office
+from tests.integration.agent.office import LEO, POLICY, Office, office
 
 PAY = call("pay", {"bills": ["b1", "b2"]})
 DONE = script(step(PAY), step(say("That is all.")))
@@ -106,6 +109,19 @@ async def edited(o: Office) -> Approval:
     return asked
 
 
+def says_what_is_left_out(told: Any) -> bool:
+    """Whether the model reads what was asked, what Marta made of it, and that she decided that."""
+    inputs = told["requestedInput"], told["editedInput"]
+    assert inputs == ({"bills": ["b1", "b2"]}, {"bills": ["b1"]})
+    assert told["editedBy"] == "Marta (support_lead)"
+    return "do not ask again for what they left out" in told["instruction"]
+
+
+def latest(o: Office) -> Any:
+    """The content of the last message that the model was sent."""
+    return o.model.requests[-1]["messages"][-1]["content"]
+
+
 async def test_failed_after_an_edit(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, DONE) as o:
         asked = await edited(o)
@@ -123,7 +139,59 @@ async def test_failed_in_part_after_an_edit_does_not_ask_to_keep_to_what_is_done
         o.world.refuse = [ToolError("The bank closed.", done=["b1"])]
         told = await read(o, asked)
         assert told["itemsDone"] == ["b1"]
-        assert "editedInput" not in told
+        assert says_what_is_left_out(told) and "keep to it" not in told["instruction"]
+
+
+async def test_settled_as_run_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE, repeatable=False) as o:
+        asked = await edited(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        await settle(o.house, asked.id, 2, 1, o.person(), "ran")
+        told = await read(o, asked)
+        assert (told["executed"], told["executedInput"]) == (True, {"bills": ["b1"]})
+        assert says_what_is_left_out(told) and "keep to it" not in told["instruction"]
+
+
+@pytest.mark.parametrize("said", ["ran", "did_not_run"])
+async def test_settled_late_after_an_edit(
+    database: Database, tmp_path: Path, said: Literal["ran", "did_not_run"]
+) -> None:
+    answers = script(step(PAY), step(say("Nobody knows.")), step(say("It is noted.")))
+    async with office(database, tmp_path, answers, repeatable=False) as o:
+        asked = await edited(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("24 hours 1 second")
+        await o.sweep()
+        await o.work()
+        await settle(o.house, asked.id, 2, 1, o.person(), said)
+        await o.begin("What now?", key="ev2")
+        await o.work()
+        told = json.loads(latest(o)[0]["text"].partition(": ")[2])
+        assert told["executed"] is (said == "ran")
+        assert says_what_is_left_out(told)
+
+
+async def test_stopped_after_an_edit(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, script(step(PAY), step(say("It is noted.")))) as o:
+        asked = await edited(o)
+        await cancel_run(o.house, asked.run_id, LEO)
+        await o.begin("Do it after all.", key="ev2")
+        await o.work()
+        (told,) = Asked("", o.model.requests[-1]["messages"], ()).results
+        assert (told["cancelled"], told["executed"]) == (True, False)
+        assert says_what_is_left_out(told)
+
+
+async def test_refused_with_leave_to_try_again_after_an_edit(database: Database, tmp_path: Path) -> None:
+    two = POLICY.replace("[roles.s", "quorum = 2\n[roles.s")
+    async with office(database, tmp_path, DONE, policy=two) as o:
+        asked = await edited(o)
+        await o.reject(await o.approval(asked.id), "After the 5th.", user="U0M1", may_retry=True)
+        told = await read(o, asked)
+        assert (told["approvalDenied"], told["reason"]) == (True, "After the 5th.")
+        assert says_what_is_left_out(told)
 
 
 async def test_not_started_in_time_after_an_edit(database: Database, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from bot.blocks.notices import NoticeKind, UnknownNotice, approvals_of, notice
 from bot.texts import texts
 from store.records import ApprovalId
 from store.transitions import ApprovalStatus
-from tests.unit.bot.rows import MARTA, NOW, approval, approved
+from tests.unit.bot.rows import MARTA, NOW, approval, approved, unknown
 from tests.unit.bot.seen import accepted, accepted_view, read
 
 EN = texts("en")
@@ -103,6 +103,13 @@ def test_a_received_run_says_what_it_waits_for_on_whom_and_until_when() -> None:
     run: Any = object()
     words = read(said("run_received", in_the_way=(run, [approval(escalated_at=NOW)])))
     assert "It waits for support_lead, admin to decide “Refund 38 payments · €4,120.00” until " in words
+    assert "Your message is read as soon as that is settled." in words
+
+
+def test_a_received_run_behind_one_of_which_nobody_knows_says_who_may_say_it_and_until_when() -> None:
+    run: Any = object()
+    words = read(said("run_received", in_the_way=(run, [unknown()])))
+    assert "It waits for support_lead to say whether “Refund 38 payments · €4,120.00” ran, until " in words
     assert "Your message is read as soon as that is settled." in words
 
 
