@@ -26,6 +26,7 @@ SOCKET_PATH_BYTES = 103 if platform.system() == "Darwin" else 107
 SOCKET_FOLDER_PREFIX = "vistobueno-"
 LOG_BYTES = 10_000_000
 ROOM_FOR_A_START_BYTES = 1_000_000
+ROOM_FOR_A_CHECKPOINT_BYTES = 16 * 1024**2  # one file of the write-ahead log
 
 DURABLE = {"listen_addresses": "", "port": "5432", "unix_socket_permissions": "0700"}
 FAST = {
@@ -140,16 +141,24 @@ class Cluster:
         return True
 
     def stop(self) -> None:
-        """Stop the server if it runs, at once if it does not go in time, and leave no socket behind."""
+        """Stop the server if it runs, at once if it does not go in time, and leave no socket behind.
+
+        On a full disk it would try for ever to write its last checkpoint: there it stops without one, and the
+        next start makes up for it from the log.
+        """
         server = self.running()
         if server is None:
             return
+        is_full = shutil.disk_usage(self.folder).free < ROOM_FOR_A_CHECKPOINT_BYTES
         try:
-            self._run("pg_ctl", "stop", "--pgdata=data", "--wait", "--mode=fast")
+            self._stop("immediate" if is_full else "fast")
         except EmbeddedError:
             if self.running() is not None:
-                self._run("pg_ctl", "stop", "--pgdata=data", "--wait", "--mode=immediate")
+                self._stop("immediate")
         self._clear(server.socket_folder)
+
+    def _stop(self, mode: str) -> None:
+        self._run("pg_ctl", "stop", "--pgdata=data", "--wait", f"--mode={mode}")
 
     def _run(self, program: str, *arguments: str) -> None:
         """Run a program in the cluster's folder, under its account and in an environment without PG*.

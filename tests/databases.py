@@ -27,6 +27,7 @@ from store.engine import migrate
 from store.locks import is_free
 
 SERVER_VARIABLE = "VISTOBUENO_TEST_DATABASE_URL"
+TEMPLATE_VARIABLE = "VISTOBUENO_TEST_TEMPLATE"
 FOLDER_PREFIX = "vistobueno-tests-"
 PASSWORD = "vistobueno"
 ROOM = 2 * 1024**3
@@ -61,14 +62,18 @@ class Server:
         names = [name, embedded.OWNER] + ([] if template is None else [template.name])
         self.admin.execute(sql.SQL(command).format(*map(sql.Identifier, names)))
         try:
-            yield Database(
-                name=name,
-                url=with_login(self.admin_url, embedded.APP, PASSWORD, name),
-                owner_url=with_login(self.admin_url, embedded.OWNER, PASSWORD, name),
-                admin_url=urlsplit(self.admin_url)._replace(path=f"/{name}").geturl(),
-            )
+            yield self.named(name)
         finally:
             self.admin.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def named(self, name: str) -> Database:
+        """A database that is there, under its URLs."""
+        return Database(
+            name=name,
+            url=with_login(self.admin_url, embedded.APP, PASSWORD, name),
+            owner_url=with_login(self.admin_url, embedded.OWNER, PASSWORD, name),
+            admin_url=urlsplit(self.admin_url)._replace(path=f"/{name}").geturl(),
+        )
 
 
 @contextlib.contextmanager
@@ -85,8 +90,13 @@ def running_server() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def migrated_template(server: Server) -> Iterator[Database]:
-    """A database with the current schema, to be copied; nobody may stay connected to it."""
+    """A database with the current schema, to be copied; nobody may stay connected to it.
 
+    It is made, or it is the one that VISTOBUENO_TEST_TEMPLATE names on the server.
+    """
+    if made := os.environ.get(TEMPLATE_VARIABLE):
+        yield server.named(made)
+        return
     with server.database() as template:
         outside_the_loop(migrate(template.owner_url))
         yield template

@@ -37,10 +37,14 @@ class Verdict:
 
 
 class Runner:
-    """Runs mutants in copies of the tree, one at a time in each; they share one database server."""
+    """Runs mutants in copies of the tree, one at a time in each; they share one database server.
 
-    def __init__(self, copies: Sequence[Path], environ: dict[str, str]) -> None:
-        self._environ = environ
+    Those that leave `store` as it is share its schema too: `template` is a database that has it.
+    """
+
+    def __init__(self, copies: Sequence[Path], server: str, template: str) -> None:
+        self._server = {databases.SERVER_VARIABLE: server}
+        self._migrated = self._server | {databases.TEMPLATE_VARIABLE: template}
         self._copies: SimpleQueue[Path] = SimpleQueue()
         for copy in copies:
             self._copies.put(copy)
@@ -62,7 +66,7 @@ class Runner:
             return f"there is no test {missing[0]}", ""
         try:
             with applied(mutant, copy):
-                ended = run_tests(copy, mutant.red, self._environ, MUTANT_SECONDS)
+                ended = run_tests(copy, mutant.red, self._environ_of(mutant), MUTANT_SECONDS)
         except DoesNotApply as error:
             return f"does not apply: {error}", ""
         except TestsDidNotRun as error:
@@ -70,12 +74,16 @@ class Runner:
         problem = next((found for name in mutant.red if (found := problem_of(name, ended))), None)
         return problem, next((said(one) for one in ended if is_red(one)), "")
 
+    def _environ_of(self, mutant: Mutant) -> dict[str, str]:
+        changes_store = any(file.startswith("store/") for file, _ in mutant.changes)
+        return self._server if changes_store else self._migrated
+
     def check_unmutated(self, tests: Iterable[str]) -> list[str]:
         """Run the tests as the tree is, and give what is wrong: all must pass."""
         copy = self._copies.get()
         known = [name for name in tests if not missing_tests((name,), copy)]
         try:
-            ended = run_tests(copy, known, self._environ, ALL_SECONDS)
+            ended = run_tests(copy, known, self._server, ALL_SECONDS)
         except TestsDidNotRun as error:
             return [str(error)]
         finally:
@@ -139,7 +147,8 @@ def run(mutants: Sequence[Mutant], jobs: int) -> int:
     with ExitStack() as stack:
         copies = [_copy(stack) for _ in range(jobs)]
         server = stack.enter_context(databases.running_server())
-        runner = Runner(copies, {databases.SERVER_VARIABLE: server.admin_url})
+        template = stack.enter_context(databases.migrated_template(server))
+        runner = Runner(copies, server.admin_url, template.name)
         pool = stack.enter_context(ThreadPoolExecutor(jobs))
         tests = sorted({name for mutant in mutants for name in mutant.red})
         say(f"{len(tests)} tests as they are, which must pass …")
