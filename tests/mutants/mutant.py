@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -138,7 +138,7 @@ def _changed(file: Path, hunks: tuple[Hunk, ...]) -> str:
     return "\n".join(lines)
 
 
-def missing_tests(names: tuple[str, ...], root: Path) -> list[str]:
+def missing_tests(names: Iterable[str], root: Path) -> list[str]:
     """Those of the named tests (`path::function`, with or without a parameter) that are not in the tree."""
     return [name for name in names if not _is_there(name, root)]
 
