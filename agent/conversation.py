@@ -83,7 +83,7 @@ def result_block(call: Call, edited: Edited | None = None) -> Block:
     if result is None:
         made = results.cancelled if call.status is CallStatus.PROPOSED else results.unknown
         result = made(call.tool).to_json()
-    if edited is not None and call.status is CallStatus.CANCELLED:
+    if edited is not None and (call.result is None or call.status is CallStatus.CANCELLED):
         result = results.after_edit(Result.from_json(result), edited).to_json()
     return results.tool_result_block(call.provider_id, result)
 

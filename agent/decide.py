@@ -90,8 +90,7 @@ async def _reject(
     result = results.rejected(
         approval.tool, actor, reason, may_retry=may_retry, followup=tool.followup if tool else None
     )
-    if may_retry:
-        result = await with_edit(house, approval, result)
+    result = await with_edit(house, approval, result)
     return await approvals.reject(
         house.db, approval, actor, reason, result=result.to_json(), veto=not may_retry
     )

@@ -21,9 +21,9 @@ async def expire_one(house: House, approval: Approval) -> bool:
 
 async def _expired(house: House, approval: Approval) -> results.Result:
     tool = house.tools.get(approval.tool)
-    if approval.status is ApprovalStatus.PENDING:
-        return results.expired(approval.tool, followup=tool.followup if tool else None)
     late = results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
+    if approval.status is ApprovalStatus.PENDING:
+        late = results.expired(approval.tool, followup=tool.followup if tool else None)
     return await with_edit(house, approval, late)
 
 

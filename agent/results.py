@@ -182,10 +182,13 @@ def superseded(tool: str, moved: Iterable[Moved]) -> Result:
 
 def after_edit(result: Result, edited: Edited) -> Result:
     """What became of a call that a person had changed before; what is asked next keeps to the change."""
-    keep = "" if result.content["executed"] else "keep to it in what you propose now, and "
+    keep = "keep to it in what you propose now, and " if result.content["executed"] is False else ""
+    holds = f"The change is their decision: {keep}do not ask again for what they left out."
+    if result.content.get("approvalDenied"):
+        holds = "It is this that was refused."
     instruction = (
         "Before that a person had changed your request: requestedInput is what you asked for, editedInput is "
-        f"what they made of it. The change is their decision: {keep}do not ask again for what they left out."
+        f"what they made of it. {holds}"
     )
     edit: dict[str, Json] = {
         "edited": True,

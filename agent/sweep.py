@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 import structlog
 
 from agent import results
+from agent.edited import with_edit
 from agent.execute import MOST_ATTEMPTS, mark_unknown
 from agent.expiry import expire_one
 from agent.house import House
@@ -97,7 +98,7 @@ async def close_unsettled(house: House) -> int:
 async def _close_unsettled(house: House, call: Call) -> int:
     approval = await approvals.of_call(house.db, call.id)
     asked = [vote.person for vote in approval.votes] if approval else []
-    result = results.unknown(call.tool, approved_by=asked)
+    result = await with_edit(house, approval, results.unknown(call.tool, approved_by=asked))
     return await calls.close_unknown(house.db, call.id, result.to_json())
 
 

@@ -210,7 +210,7 @@ def _tools(spec: str) -> str:
 
 def _locale(name: str) -> str:
     known = ", ".join(sorted(LANGUAGES))
-    advice = f"there are words in {known} only; write that, or with a country, like en_GB."
+    advice = f"there are words in {known} only; write that, or a form of it that is known, like en_GB."
     try:
         found = Locale.parse(name.replace("-", "_"))
     except (ValueError, UnknownLocaleError) as error:

@@ -26,6 +26,7 @@ SOCKET_PATH_BYTES = 103 if platform.system() == "Darwin" else 107
 SOCKET_FOLDER_PREFIX = "vistobueno-"
 LOG_BYTES = 10_000_000
 ROOM_FOR_A_START_BYTES = 1_000_000
+PATIENCE_SECONDS, PATIENCE_ON_A_FULL_DISK_SECONDS = 60, 5
 ROOM_FOR_A_CHECKPOINT_BYTES = 16 * 1024**2  # one file of the write-ahead log
 
 DURABLE = {"listen_addresses": "", "port": "5432", "unix_socket_permissions": "0700"}
@@ -143,22 +144,22 @@ class Cluster:
     def stop(self) -> None:
         """Stop the server if it runs, at once if it does not go in time, and leave no socket behind.
 
-        On a full disk it would try for ever to write its last checkpoint: there it stops without one, and the
-        next start makes up for it from the log.
+        On a full disk it would try for ever to write its last checkpoint: there it is soon stopped without,
+        and the next start makes up for it from the log.
         """
         server = self.running()
         if server is None:
             return
-        is_full = shutil.disk_usage(self.folder).free < ROOM_FOR_A_CHECKPOINT_BYTES
+        has_room = shutil.disk_usage(self.folder).free >= ROOM_FOR_A_CHECKPOINT_BYTES
         try:
-            self._stop("immediate" if is_full else "fast")
+            self._stop("fast", PATIENCE_SECONDS if has_room else PATIENCE_ON_A_FULL_DISK_SECONDS)
         except EmbeddedError:
             if self.running() is not None:
-                self._stop("immediate")
+                self._stop("immediate", PATIENCE_SECONDS)
         self._clear(server.socket_folder)
 
-    def _stop(self, mode: str) -> None:
-        self._run("pg_ctl", "stop", "--pgdata=data", "--wait", f"--mode={mode}")
+    def _stop(self, mode: str, seconds: int) -> None:
+        self._run("pg_ctl", "stop", "--pgdata=data", "--wait", f"--timeout={seconds}", f"--mode={mode}")
 
     def _run(self, program: str, *arguments: str) -> None:
         """Run a program in the cluster's folder, under its account and in an environment without PG*.
@@ -169,7 +170,12 @@ class Cluster:
             result = subprocess.run(
                 [str(self.programs / "bin" / program), *arguments],
                 cwd=self.folder,
-                env={"PATH": os.defpath, "LC_ALL": "C", "TMPDIR": str(self.folder), "PGCTLTIMEOUT": "60"},
+                env={
+                    "PATH": os.defpath,
+                    "LC_ALL": "C",
+                    "TMPDIR": str(self.folder),
+                    "PGCTLTIMEOUT": str(PATIENCE_SECONDS),
+                },
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

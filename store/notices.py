@@ -11,7 +11,11 @@ from store.records import DMS, UPDATES, Json, Notice
 from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
 from store.values import dump, text
 
-_ASIDE = "({0}.kind = 'outcome_reminder')"
+# A reminder's place: the first card in a channel of the approval that it is about; none while none is posted.
+_BELOW = """(SELECT k.channel_id FROM cards k
+              WHERE {0}.kind = 'outcome_reminder' AND k.approval_id = {0}.data->'approval_ids'->>0
+                AND k.user_id IS NULL AND k.ts IS NOT NULL
+              ORDER BY k.created_at, k.id LIMIT 1)"""
 
 
 async def claim(
@@ -19,7 +23,7 @@ async def claim(
 ) -> Notice | None:
     """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order.
 
-    A reminder, which stands below its card, waits for none of them and holds up none.
+    A reminder that stands below its card waits for none of them and holds up none.
     One with a `ts` is to be brought up to date; it comes after all that are to be posted, and holds up none.
     One that tells of new cards waits ten seconds for them, unless they cannot be posted: it links them.
     `held`: places to which nothing is to be sent now, by their ids, DMS and UPDATES.
@@ -31,16 +35,12 @@ async def claim(
      AND (w.posted_at IS NULL OR w.again_at <= house_now())
      AND (w.not_before IS NULL OR w.not_before <= house_now())
      AND (w.token IS NULL OR w.lease_until < house_now())
-     AND ({_ASIDE.format("w")}
-          OR NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
-                          AND e.conversation_id = w.conversation_id AND NOT {_ASIDE.format("e")}))
+     AND (NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
+                       AND e.conversation_id = w.conversation_id AND {_BELOW.format("e")} IS NULL)
+          OR {_BELOW.format("w")} IS NOT NULL)
      AND CASE WHEN w.ts IS NOT NULL THEN '{UPDATES}'
               WHEN w.user_id IS NOT NULL THEN '{DMS}'
-              ELSE coalesce(CASE WHEN {_ASIDE.format("w")} THEN (
-                              SELECT k.channel_id FROM cards k
-                               WHERE k.approval_id = w.data->'approval_ids'->>0
-                                 AND k.user_id IS NULL AND k.ts IS NOT NULL
-                               ORDER BY k.created_at, k.id LIMIT 1) END,
+              ELSE coalesce({_BELOW.format("w")},
                             (SELECT n.channel_id FROM conversations n WHERE n.id = w.conversation_id))
          END <> ALL(%(held)s)
      AND NOT EXISTS (SELECT FROM jsonb_array_elements_text(w.data->'approval_ids') a

@@ -17,7 +17,7 @@ from bot.blocks.values import number_text
 from bot.blocks.why import stored_why
 from bot.texts import Texts
 from store.records import Actor, Approval, NobodyKnows, Run
-from store.transitions import ApprovalStatus
+from store.transitions import ApprovalStatus, RunStatus
 
 Links = Mapping[str, str]
 Lacks = Mapping[str, Lack]
@@ -132,13 +132,20 @@ def _cancelled(data: Mapping[str, Any], texts: Texts) -> Phrase:
 def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, lacks: Lacks, texts: Texts) -> Message:
     if in_the_way is None:
         return sentence(fill(texts.notice.received))
-    asked = [one for one in in_the_way[1] if one.status in {ApprovalStatus.PENDING, ApprovalStatus.UNKNOWN}]
+    run, asked_for = in_the_way
+    asked = [] if run.status is RunStatus.CANCELLED else list(filter(_is_waited_for, asked_for))
     said = [
         fill(texts.notice.received_behind),
         *(_waits_for(approval, lacks.get(approval.id), texts) for approval in asked[:_MOST_NAMED]),
         fill(texts.notice.reads_afterwards),
     ]
     return message(joined(said), [lines(said)])
+
+
+def _is_waited_for(approval: Approval) -> bool:
+    """Whether its run goes on when a person has said something."""
+    known = NobodyKnows.of(approval)
+    return approval.status is ApprovalStatus.PENDING if known is None else approval.now < known.retry_until
 
 
 def _waits_for(approval: Approval, lack: Lack | None, texts: Texts) -> Phrase:

@@ -58,7 +58,7 @@ def verify(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found)
     else:
-        typer.echo(f"{found.events} events in {found.chains} chain{'' if found.chains == 1 else 's'}")
+        typer.echo(f"{_counted(found.events, 'event')} in {_counted(found.chains, 'chain')}")
     if found.broken:
         raise CommandFailed(f"the record was tampered with: {'; '.join(found.broken)}")
     if not as_json:
@@ -76,6 +76,10 @@ async def _events(subject: str) -> list[AuditEvent]:
 async def _verified() -> Verified:
     async with existing(read_settings()) as db:
         return await audit.verify(db)
+
+
+def _counted(n: int, name: str) -> str:
+    return f"{n} {name}" if n == 1 else f"{n} {name}s"
 
 
 def _data(event: AuditEvent) -> str:

@@ -196,6 +196,7 @@ async def test_a_start_whose_person_or_channel_has_another_shape_begins_nothing(
         ("LOG_LEVEL", "loud", "LOG_LEVEL is 'loud': write one of DEBUG, INFO, WARNING, ERROR, CRITICAL."),
         ("VISTOBUENO_LOCALE", "klingon", "VISTOBUENO_LOCALE is 'klingon': there are words in en only;"),
         ("VISTOBUENO_LOCALE", "es", "VISTOBUENO_LOCALE is 'es': there are words in en only; write that, or"),
+        ("VISTOBUENO_LOCALE", "en_MX", "VISTOBUENO_LOCALE is 'en_MX': there are words in en only; write"),
         ("SLACK_BOT_TOKEN", "xapp-1", "SLACK_BOT_TOKEN holds a token that begins with xapp-: copy the Bot"),
         ("SLACK_BOT_TOKEN", "xoxb-1\nx", "SLACK_BOT_TOKEN has signs that cannot be part of it: copy it"),
         ("SLACK_API_URL", "slack.com", "SLACK_API_URL is not a web address: write it as https://host/path."),

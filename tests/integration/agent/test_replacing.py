@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from agent.decide import confirm_draft
 from agent.edit import draft_edit
@@ -11,7 +11,7 @@ from agent.tool import Risk, Tool
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus
 from tests.databases import Database
-from tests.integration.agent.office import Office, office
+from tests.integration.agent.office import Office, approved, office, with_tool
 from tests.integration.agent.till import World
 
 END = step(say("That is all."), optional=True)
@@ -154,6 +154,25 @@ async def test_what_is_asked_as_it_was_edited_replaces_its_own(database: Databas
         await confirm_draft(o.house, draft.id, o.person())
         await o.work()
         assert [link(approval)[0] for approval in await o.all_asked()] == [None, first.id]
+
+
+class LongMail(Mail):
+    """Mail of some words."""
+
+    text: str = Field(min_length=8)
+
+
+async def test_the_same_again_takes_no_link_where_it_cannot_be_read_any_more(
+    database: Database, tmp_path: Path
+) -> None:
+    asked, anew = (call("mail", {"to": "bob", "text": text}) for text in ("Hi.", "Hello again."))
+    world = World()
+    asks = script(step(asked), step(anew, asked))
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail(world)]) as o:
+        first = await approved(o)
+        await o.another_worker(house=with_tool(o.house, "mail", input=LongMail)).work_off()
+        assert link(await o.asked())[0] == first.id
+        assert await o.statuses(first.run_id) == ["superseded", "asked", "invalid"]
 
 
 async def test_a_call_that_cannot_be_read_takes_no_link_from_the_one_before_it(

@@ -109,12 +109,18 @@ async def edited(o: Office) -> Approval:
     return asked
 
 
-def says_what_is_left_out(told: Any) -> bool:
-    """Whether the model reads what was asked, what Marta made of it, and that she decided that."""
+def says_what_was_edited(told: Any) -> bool:
+    """Whether the model reads what was asked, and what Marta made of it."""
     inputs = told["requestedInput"], told["editedInput"]
-    assert inputs == ({"bills": ["b1", "b2"]}, {"bills": ["b1"]})
-    assert told["editedBy"] == "Marta (support_lead)"
-    return "do not ask again for what they left out" in told["instruction"]
+    return (inputs, told["editedBy"]) == (
+        ({"bills": ["b1", "b2"]}, {"bills": ["b1"]}),
+        "Marta (support_lead)",
+    )
+
+
+def says_what_is_left_out(told: Any) -> bool:
+    """Whether it also reads that she decided that."""
+    return says_what_was_edited(told) and "do not ask again for what they left out" in told["instruction"]
 
 
 def latest(o: Office) -> Any:
@@ -191,6 +197,46 @@ async def test_refused_with_leave_to_try_again_after_an_edit(database: Database,
         await o.reject(await o.approval(asked.id), "After the 5th.", user="U0M1", may_retry=True)
         told = await read(o, asked)
         assert (told["approvalDenied"], told["reason"]) == (True, "After the 5th.")
+        assert says_what_was_edited(told)
+        assert told["instruction"].endswith("It is this that was refused.")
+
+
+async def test_expired_after_an_edit_that_one_more_had_to_approve(database: Database, tmp_path: Path) -> None:
+    two = POLICY.replace("[roles.s", "quorum = 2\n[roles.s")
+    async with office(database, tmp_path, DONE, policy=two) as o:
+        asked = await edited(o)
+        o.shift_clock("25 hours")
+        await o.sweep()
+        told = await read(o, asked)
+        assert (told["approvalDenied"], told["expired"]) == (True, True)
+        assert says_what_was_edited(told)
+        assert told["instruction"].endswith("It is this that was refused.")
+
+
+async def test_unknown_after_an_edit(database: Database, tmp_path: Path) -> None:
+    answers = script(step(PAY), step(say("Nobody knows.")))
+    async with office(database, tmp_path, answers, repeatable=False) as o:
+        asked = await edited(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        o.shift_clock("24 hours 1 second")
+        await o.sweep()
+        told = await read(o, asked)
+        assert (told["unknown"], told["executed"]) == (True, None)
+        assert says_what_is_left_out(told) and "keep to it" not in told["instruction"]
+
+
+async def test_unknown_after_an_edit_and_a_stop(database: Database, tmp_path: Path) -> None:
+    answers = script(step(PAY), step(say("It is noted.")))
+    async with office(database, tmp_path, answers, repeatable=False) as o:
+        asked = await edited(o)
+        o.world.fail = [RuntimeError("lost")]
+        await o.work()
+        await cancel_run(o.house, asked.run_id, LEO)
+        await o.begin("What now?", key="ev2")
+        await o.work()
+        (told,) = Asked("", o.model.requests[-1]["messages"], ()).results
+        assert (told["unknown"], told["executed"]) == (True, None)
         assert says_what_is_left_out(told)
 
 

@@ -374,6 +374,34 @@ async def test_notices_of_a_conversation_are_posted_in_order(db: Database) -> No
     assert order == ["run_received", "a", "b"]
 
 
+async def test_a_reminder_goes_its_own_way_once_the_card_is_there_below_which_it_stands(db: Database) -> None:
+    approval = await a_pending_approval(db)
+    received = await next_notice(db)
+    assert received is not None and received.kind == "run_received"
+    await notices.failed(db, received, "t", error="fatal_error", retry_in=0)
+    await notices.add_to_conversation(
+        db,
+        dedupe_key="reminder",
+        conversation_id=approval.conversation_id,
+        kind="outcome_reminder",
+        data={"approval_ids": [approval.id], "number": 1},
+    )
+    card = await behind(db)
+    assert card is not None
+    await cards.failed(db, card.id, "t", error="not_in_channel", retry_in=0)
+    assert await next_notice(db) == replace(received, failures=1)
+    assert await next_notice(db) is None, "without a card it stands in the thread, in its turn"
+    await post(db, "7.7")
+    held = await notices.claim(db, token="t", worker="w1", lease=LEASE, held=["C0APPROVALS"])
+    assert held is None
+    reminder = await next_notice(db)
+    assert reminder is not None and reminder.kind == "outcome_reminder"
+    await say(db, approval.conversation_id, "later")
+    await notices.posted(db, received, "t", ts="8.8")
+    later = await next_notice(db)
+    assert later is not None and later.data == {"key": "later"}
+
+
 async def test_publishers_at_once_take_notices_of_different_conversations(db: Database) -> None:
     made = {(await a_run(db)).conversation_id for _ in range(4)}
     for conversation in made:

@@ -145,6 +145,16 @@ async def test_a_disk_too_small_for_the_first_start_is_one_sentence(small_disk: 
 
 
 @pytest.mark.debian(root=True, programs=["mount", "umount"])
+async def test_on_a_disk_that_is_nearly_full_it_stops_in_order(small_disk: Path) -> None:
+    server = await embedded.start(small_disk / "database", fast=True)
+    fill(small_disk, leave=8_000_000)
+    await embedded.stop(server)
+    log = (small_disk / "database" / "cluster" / "postgres.log").read_text()
+    assert log.splitlines()[-1].endswith("database system is shut down")
+    assert "immediate shutdown" not in log
+
+
+@pytest.mark.debian(root=True, programs=["mount", "umount"])
 async def test_a_disk_that_is_full_at_a_later_start_is_one_sentence(small_disk: Path) -> None:
     await embedded.stop(await embedded.start(small_disk / "database", fast=True))
     fill(small_disk, leave=0)

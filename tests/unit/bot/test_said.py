@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,11 +13,12 @@ from bot.blocks.listing import approvals_list, help_message
 from bot.blocks.notices import NoticeKind, UnknownNotice, approvals_of, notice
 from bot.texts import texts
 from store.records import ApprovalId
-from store.transitions import ApprovalStatus
+from store.transitions import ApprovalStatus, RunStatus
 from tests.unit.bot.rows import MARTA, NOW, approval, approved, unknown
 from tests.unit.bot.seen import accepted, accepted_view, read
 
 EN = texts("en")
+WAITING: Any = SimpleNamespace(status=RunStatus.AWAITING_APPROVAL)
 DATA: dict[str, dict[str, Any]] = {
     "run_received": {"run_id": "r1"},
     "call_asked": {"approval_ids": ["ap_1"], "deferred": 0},
@@ -100,22 +102,27 @@ def test_the_rows_that_a_notice_needs_are_named() -> None:
 
 def test_a_received_run_says_what_it_waits_for_on_whom_and_until_when() -> None:
     assert read(said("run_received")) == "On it."
-    run: Any = object()
-    words = read(said("run_received", in_the_way=(run, [approval(escalated_at=NOW)])))
+    words = read(said("run_received", in_the_way=(WAITING, [approval(escalated_at=NOW)])))
     assert "It waits for support_lead, admin to decide “Refund 38 payments · €4,120.00” until " in words
     assert "Your message is read as soon as that is settled." in words
 
 
 def test_a_received_run_behind_one_of_which_nobody_knows_says_who_may_say_it_and_until_when() -> None:
-    run: Any = object()
-    words = read(said("run_received", in_the_way=(run, [unknown()])))
+    words = read(said("run_received", in_the_way=(WAITING, [unknown()])))
     assert "It waits for support_lead to say whether “Refund 38 payments · €4,120.00” ran, until " in words
     assert "Your message is read as soon as that is settled." in words
+    too_late = unknown(outcome={"retry_until": (NOW - timedelta(minutes=1)).isoformat()})
+    assert "say whether" not in read(said("run_received", in_the_way=(WAITING, [too_late])))
+
+
+def test_a_received_run_behind_a_stopped_one_waits_for_nobody() -> None:
+    stopped: Any = SimpleNamespace(status=RunStatus.CANCELLED)
+    words = read(said("run_received", in_the_way=(stopped, [unknown()])))
+    assert "is not finished" in words and "say whether" not in words
 
 
 def test_a_received_run_behind_a_decided_one_waits_for_nobody() -> None:
-    run: Any = object()
-    words = read(said("run_received", in_the_way=(run, [approval(ApprovalStatus.EXECUTING)])))
+    words = read(said("run_received", in_the_way=(WAITING, [approval(ApprovalStatus.EXECUTING)])))
     assert "is not finished" in words and "decide" not in words
 
 
