@@ -21,10 +21,11 @@ async def expire_one(house: House, approval: Approval) -> bool:
 
 async def _expired(house: House, approval: Approval) -> results.Result:
     tool = house.tools.get(approval.tool)
-    late = results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
     if approval.status is ApprovalStatus.PENDING:
-        late = results.expired(approval.tool, followup=tool.followup if tool else None)
-    return await with_edit(house, approval, late)
+        told = results.expired(approval.tool, followup=tool.followup if tool else None)
+    else:
+        told = results.not_started_in_time(approval.tool, [vote.person for vote in approval.votes])
+    return await with_edit(house, approval, told)
 
 
 def people_to_tell(house: House, approval: Approval) -> list[tuple[str, str]]:

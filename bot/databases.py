@@ -60,7 +60,7 @@ async def migrate_named(settings: Settings) -> str | None:
 
 
 async def _check_same(url: str, owner_url: str) -> str | None:
-    """Raise SettingsError if the first database is not the second, just migrated one; returns a doubt.
+    """Raise SettingsError if these are two databases; returns a sentence where that cannot be seen.
 
     That the app's user may use it is not for here: often it gets its rights after the first migration.
     """

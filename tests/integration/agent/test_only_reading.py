@@ -21,6 +21,7 @@ from tests.integration.agent.office import LEO, Office, approved, office, with_t
 
 BILLS = ["b1", "b2"]
 ASKED = script(step(call("pay", {"bills": BILLS})))
+LOOK = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
 MEASURING = ("facts", "policy", "preview", "precondition")
 
 
@@ -37,8 +38,7 @@ async def die_while_it_looks(o: Office, minutes: Iterable[int]) -> None:
 async def test_a_tool_that_only_reads_and_whose_workers_die_has_failed_and_asks_nobody(
     database: Database, tmp_path: Path
 ) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
+    async with office(database, tmp_path, LOOK) as o:
         run = await o.start()
         await die_while_it_looks(o, range(1, MOST_ATTEMPTS))
         assert await o.statuses(run.id) == ["allowed"]
@@ -66,8 +66,7 @@ async def test_a_tool_that_only_reads_and_whose_run_was_stopped_asks_nobody(
 async def test_a_tool_that_only_reads_is_not_asked_about_when_its_first_attempt_is_long_ago(
     database: Database, tmp_path: Path
 ) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
+    async with office(database, tmp_path, LOOK) as o:
         run = await o.start()
         await die_while_it_looks(o, [1])
         o.shift_clock("25 hours")
@@ -94,8 +93,7 @@ async def test_what_people_were_asked_for_ends_with_its_approval_though_its_tool
 async def test_a_tool_that_only_read_and_has_changed_since_has_failed(
     database: Database, tmp_path: Path, after: str
 ) -> None:
-    look = script(step(call("look", {"bills": BILLS})), step(say("It cannot be read.")))
-    async with office(database, tmp_path, look) as o:
+    async with office(database, tmp_path, LOOK) as o:
         run = await o.start()
         await die_while_it_looks(o, [1])
         house = {

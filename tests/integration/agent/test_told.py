@@ -20,6 +20,7 @@ from tests.integration.agent.office import LEO, POLICY, Office, office
 
 PAY = call("pay", {"bills": ["b1", "b2"]})
 DONE = script(step(PAY), step(say("That is all.")))
+TWO_MUST_APPROVE = POLICY.replace("[roles.s", "quorum = 2\n[roles.s")
 
 
 async def read(o: Office, asked: Approval) -> Any:
@@ -87,16 +88,11 @@ async def test_superseded(database: Database, tmp_path: Path) -> None:
 
 async def test_superseded_after_an_edit(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, DONE) as o:
-        asked = await o.propose()
-        draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
-        assert isinstance(draft, Draft)
-        await confirm_draft(o.house, draft.id, o.person())
+        asked = await edited(o)
         o.world.due = 41
         told = await read(o, asked)
         assert (told["superseded"], told["executed"], told["edited"]) == (True, False, True)
-        assert (told["requestedInput"], told["editedInput"]) == ({"bills": ["b1", "b2"]}, {"bills": ["b1"]})
-        assert told["editedBy"] == "Marta (support_lead)"
-        assert "do not ask again for what they left out" in told["instruction"]
+        assert says_what_is_left_out(told)
         assert "Nobody refused it" in told["instruction"]
 
 
@@ -106,6 +102,14 @@ async def edited(o: Office) -> Approval:
     draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
     assert isinstance(draft, Draft)
     await confirm_draft(o.house, draft.id, o.person())
+    return asked
+
+
+async def edited_and_lost(o: Office) -> Approval:
+    """The same, and the answer of its only attempt was lost."""
+    asked = await edited(o)
+    o.world.fail = [RuntimeError("lost")]
+    await o.work()
     return asked
 
 
@@ -150,9 +154,7 @@ async def test_failed_in_part_after_an_edit_does_not_ask_to_keep_to_what_is_done
 
 async def test_settled_as_run_after_an_edit(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, DONE, repeatable=False) as o:
-        asked = await edited(o)
-        o.world.fail = [RuntimeError("lost")]
-        await o.work()
+        asked = await edited_and_lost(o)
         await settle(o.house, asked.id, 2, 1, o.person(), "ran")
         told = await read(o, asked)
         assert (told["executed"], told["executedInput"]) == (True, {"bills": ["b1"]})
@@ -165,9 +167,7 @@ async def test_settled_late_after_an_edit(
 ) -> None:
     answers = script(step(PAY), step(say("Nobody knows.")), step(say("It is noted.")))
     async with office(database, tmp_path, answers, repeatable=False) as o:
-        asked = await edited(o)
-        o.world.fail = [RuntimeError("lost")]
-        await o.work()
+        asked = await edited_and_lost(o)
         o.shift_clock("24 hours 1 second")
         await o.sweep()
         await o.work()
@@ -191,8 +191,7 @@ async def test_stopped_after_an_edit(database: Database, tmp_path: Path) -> None
 
 
 async def test_refused_with_leave_to_try_again_after_an_edit(database: Database, tmp_path: Path) -> None:
-    two = POLICY.replace("[roles.s", "quorum = 2\n[roles.s")
-    async with office(database, tmp_path, DONE, policy=two) as o:
+    async with office(database, tmp_path, DONE, policy=TWO_MUST_APPROVE) as o:
         asked = await edited(o)
         await o.reject(await o.approval(asked.id), "After the 5th.", user="U0M1", may_retry=True)
         told = await read(o, asked)
@@ -202,8 +201,7 @@ async def test_refused_with_leave_to_try_again_after_an_edit(database: Database,
 
 
 async def test_expired_after_an_edit_that_one_more_had_to_approve(database: Database, tmp_path: Path) -> None:
-    two = POLICY.replace("[roles.s", "quorum = 2\n[roles.s")
-    async with office(database, tmp_path, DONE, policy=two) as o:
+    async with office(database, tmp_path, DONE, policy=TWO_MUST_APPROVE) as o:
         asked = await edited(o)
         o.shift_clock("25 hours")
         await o.sweep()
@@ -216,9 +214,7 @@ async def test_expired_after_an_edit_that_one_more_had_to_approve(database: Data
 async def test_unknown_after_an_edit(database: Database, tmp_path: Path) -> None:
     answers = script(step(PAY), step(say("Nobody knows.")))
     async with office(database, tmp_path, answers, repeatable=False) as o:
-        asked = await edited(o)
-        o.world.fail = [RuntimeError("lost")]
-        await o.work()
+        asked = await edited_and_lost(o)
         o.shift_clock("24 hours 1 second")
         await o.sweep()
         told = await read(o, asked)
@@ -229,9 +225,7 @@ async def test_unknown_after_an_edit(database: Database, tmp_path: Path) -> None
 async def test_unknown_after_an_edit_and_a_stop(database: Database, tmp_path: Path) -> None:
     answers = script(step(PAY), step(say("It is noted.")))
     async with office(database, tmp_path, answers, repeatable=False) as o:
-        asked = await edited(o)
-        o.world.fail = [RuntimeError("lost")]
-        await o.work()
+        asked = await edited_and_lost(o)
         await cancel_run(o.house, asked.run_id, LEO)
         await o.begin("What now?", key="ev2")
         await o.work()
@@ -252,9 +246,7 @@ async def test_not_started_in_time_after_an_edit(database: Database, tmp_path: P
 
 async def test_settled_as_not_run_after_an_edit(database: Database, tmp_path: Path) -> None:
     async with office(database, tmp_path, DONE, repeatable=False) as o:
-        asked = await edited(o)
-        o.world.fail = [RuntimeError("lost")]
-        await o.work()
+        asked = await edited_and_lost(o)
         assert await settle(o.house, asked.id, 2, 1, o.person(), "did_not_run")
         told = await read(o, asked)
         assert (told["settledBy"], told["executed"]) == ("Marta (support_lead)", False)
