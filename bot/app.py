@@ -1,4 +1,4 @@
-"""Composition root: settings → database, tools, policy, model, Slack → the bot, Bolt and the HTTP app."""
+"""Composition root: settings and the house without Slack → Slack, the bot, Bolt and the HTTP app."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-import structlog
 from fastapi import FastAPI
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -16,13 +15,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.house import House
 from agent.leases import LEASE_SECONDS
-from agent.model import AnthropicModel
-from agent.policy import load_policy, warnings
-from agent.toolbox import load_tools
-from agent.usercode import UserCode
 from agent.worker import Worker
 from bot.bot import Bot
 from bot.health import Health
+from bot.house import build_house
 from bot.identity import Directory
 from bot.listeners import register_all
 from bot.metrics import Metrics
@@ -37,8 +33,6 @@ from bot.texts import texts
 from bot.wake import Wake
 from bot.web import create_http
 from store.engine import Database
-
-log = structlog.get_logger(__name__)
 
 CLICK_STATEMENT_SECONDS = 2.0
 CLICK_WAIT_SECONDS = 2.0  # for a connection: then it is certain that nothing was recorded
@@ -55,25 +49,6 @@ class App:
     worker: Worker
     bot: Bot
     socket_mode: SocketMode | None = None
-
-
-@asynccontextmanager
-async def build_house(
-    settings: Settings, database_url: str, *, team_id: str | None = None
-) -> AsyncIterator[House]:
-    """The house without Slack: database, tools, policy, user code, and the model if the settings name one."""
-    tools = load_tools(settings.tools)
-    policy = load_policy(settings.policy, tools, home_team=team_id)
-    for warning in warnings(policy):
-        log.warning("policy", warning=warning)
-    async with AsyncExitStack() as stack:
-        db = Database.open(database_url)
-        stack.push_async_callback(db.close)
-        user_code = await stack.enter_async_context(UserCode())
-        model = make_model(settings, policy.agent.model)
-        if model is not None:
-            stack.push_async_callback(model.close)
-        yield House(db=db, tools=tools, policy=policy, user_code=user_code, model=model)
 
 
 @asynccontextmanager
@@ -170,17 +145,6 @@ def make_bolt(signing_secret: str, team: Team, api_url: str) -> AsyncApp:
         request_verification_enabled=True,
         client=AsyncWebClient(base_url=api_url),
         authorize=authorize,
-    )
-
-
-def make_model(settings: Settings, named_by_policy: str | None) -> AnthropicModel | None:
-    """The model that the environment or the policy names, or None when there is none to ask."""
-    if not settings.has_model:
-        return None
-    return AnthropicModel(
-        settings.model_name(named_by_policy),
-        api_key=settings.anthropic_api_key or "none",
-        base_url=settings.anthropic_base_url,
     )
 
 

@@ -22,6 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.settings import SlackSettings
+from bot.slack_errors import SlackRefusedToken, SlackUnreachable
 from bot.slack_json import at, maybe
 
 PATIENT_SECONDS = 30.0
@@ -41,21 +42,6 @@ NO_SLACK = "no_slack"
 """What `error_code` gives for what is no answer of Slack."""
 NO_SOCKET_MODE = "forbidden_team"
 """https://docs.slack.dev/reference/methods/apps.connections.open: no Socket Mode for this app here."""
-
-
-class SlackRefusedToken(Exception):
-    """Slack does not take the bot's token, or the app's; the text says what to do."""
-
-
-class SlackUnreachable(Exception):
-    """Nothing that speaks for Slack answered; the text says what to do.
-
-    `retry_after` is the seconds that Slack asks to wait, if it does.
-    """
-
-    def __init__(self, message: str, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(message)
 
 
 class NotSlack(SlackApiError):

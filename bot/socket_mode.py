@@ -18,7 +18,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.envelope import UnreadableRequest, check_payload
 from bot.requests import RETRY_NUMBER, RETRY_REASON, Requests
-from bot.slack import SlackRefusedToken, SlackUnreachable, open_socket
+from bot.slack import open_socket
+from bot.slack_errors import SlackRefusedToken, SlackUnreachable
 from bot.socket_line import Line, NoLine
 from bot.tasks import Tasks
 

@@ -13,7 +13,6 @@ from agent.rehearse import approval_to_be, rehearse_call
 from agent.schema import InvalidInput
 from agent.tool import Risk, Tool
 from agent.verdict import Verdict
-from bot.app import build_house
 from bot.blocks import details
 from bot.blocks.bounded import Message, header, lines, message
 from bot.blocks.card import CardContext, card, title
@@ -21,6 +20,7 @@ from bot.blocks.phrases import words
 from bot.commands.output import CommandFailed
 from bot.databases import existing
 from bot.fields import field_titles
+from bot.house import build_house
 from bot.settings import Settings
 from bot.texts import Texts, texts
 from store import approvals, directory

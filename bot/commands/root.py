@@ -15,7 +15,7 @@ from bot.demo.errors import DemoFailed
 from bot.doctor.program import installed
 from bot.process import PortTaken, WorkerEnded
 from bot.settings import SettingsError
-from bot.slack import SlackRefusedToken, SlackUnreachable
+from bot.slack_errors import SlackRefusedToken, SlackUnreachable
 from store.embedded import EmbeddedError
 from store.errors import StoreError
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from agent.start import WrongStatus, cancel_run, retry_run
-from bot.app import build_house
 from bot.blocks.card import title
 from bot.commands.approvals import print_unknown, what_to_do
 from bot.commands.output import (
@@ -26,6 +25,7 @@ from bot.commands.output import (
     shorten,
 )
 from bot.databases import existing
+from bot.house import build_house
 from store import approvals, calls, runs
 from store.engine import Database
 from store.records import Actor, Approval, Call, NobodyKnows, Run

@@ -8,23 +8,23 @@ from slack_sdk.errors import SlackApiError
 
 from agent.policy import Policy
 from agent.start import TaskEmpty, TaskTooLong, start_run
-from bot.app import build_house
 from bot.commands.output import CommandFailed, complete, read_settings
 from bot.commands.slack_ids import expect_channel, expect_user
 from bot.conversing import MAY_ASK
 from bot.databases import existing
+from bot.house import build_house
 from bot.identity import WHAT_NOBODY_IS, ask_for, why_nobody
 from bot.settings import Settings
 from bot.slack import (
     UNREACHABLE,
     NotSlack,
     Slack,
-    SlackUnreachable,
     Team,
     channel_of,
     connect,
     error_code,
 )
+from bot.slack_errors import SlackUnreachable
 from store.records import Actor
 
 LONGEST_KEY = 200  # characters

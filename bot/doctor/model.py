@@ -1,8 +1,8 @@
 """Whether there is a model to ask, and whether it takes the key: with a question that costs nothing."""
 
 from agent.model import ModelBusy, ModelError, ModelRefused
-from bot.app import make_model
 from bot.doctor.finding import Finding, failed, ok, warning
+from bot.house import make_model
 from bot.settings import Settings, SettingsError
 
 CHECK = "model"

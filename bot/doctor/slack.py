@@ -17,7 +17,8 @@ from bot.doctor.finding import Finding, failed, ok, skip, skipped, summed, warni
 from bot.doctor.people import check_people
 from bot.doctor.scopes import BOT_SCOPES
 from bot.settings import Settings, SettingsError, SlackSettings
-from bot.slack import Slack, SlackRefusedToken, SlackUnreachable, connect, introduce, open_socket
+from bot.slack import Slack, connect, introduce, open_socket
+from bot.slack_errors import SlackRefusedToken, SlackUnreachable
 
 CHECKS = (
     "slack",

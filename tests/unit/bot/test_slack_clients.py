@@ -19,7 +19,6 @@ from bot.sandbox import Sandbox
 from bot.settings import SlackSettings
 from bot.slack import (
     NotSlack,
-    SlackUnreachable,
     Team,
     channel_of,
     connect,
@@ -27,6 +26,7 @@ from bot.slack import (
     message_link,
     retry_after,
 )
+from bot.slack_errors import SlackUnreachable
 
 LOCAL = SlackSettings("xoxb-1", "http://127.0.0.1:1/api/")
 TEAM = Team("T0SHOP", "https://shop.slack.com/", "U0BOT", "B0BOT")
