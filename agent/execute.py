@@ -112,9 +112,9 @@ class Execution:
         return await self._run(tool, input, started)
 
     async def _input_to_run(self) -> BaseModel | None:
-        """The input, if tool and schema still read it as it was shown; else None."""
+        """The input, if tool and schema still read it as it was shown, for the same effect; else None."""
         tool = self.tool
-        if tool is None or schema_hash(tool) != self.shown.schema_hash:
+        if tool is None or schema_hash(tool) != self.shown.schema_hash or tool.effect != self.call.effect:
             return None
         try:
             input, kept = await validated(self.house, tool, self.shown.input)
@@ -300,8 +300,8 @@ class Execution:
 
     def _may_begin(self) -> bool:
         """For the first time, again as the tool allows it now, or because a person has just said so."""
-        if self.call.only_reads and not self.house.only_reads(self.call.tool):
-            return False
+        if self.attempts and self.call.only_reads != self.house.only_reads(self.call.tool):
+            return False  # it would be another thing than what was begun
         outcome = (self.approval and self.approval.outcome) or {}
         let = outcome.get("kind") == "tried_again" and outcome.get("attempts") == self.attempts
         return self.attempts == 0 or self._is_repeatable() or let

@@ -10,13 +10,18 @@ from store.transitions import ApprovalStatus
 
 async def expire_one(house: House, approval: Approval) -> bool:
     """Expire an approval that is due; False: it is not, or somebody decided it in time."""
-    return await approvals.expire(
+    while not await approvals.expire(
         house.db,
         approval,
         result=(await _expired(house, approval)).to_json(),
         reason="deadline" if approval.status is ApprovalStatus.PENDING else "claim_by",
         people=people_to_tell(house, approval),
-    )
+    ):
+        now = await approvals.read(house.db, approval.id)
+        if now is None or now.status is not approval.status or now.revision == approval.revision:
+            return False
+        approval = now  # an edit that began in time: the model is told of it
+    return True
 
 
 async def _expired(house: House, approval: Approval) -> results.Result:

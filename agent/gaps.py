@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.policy import Policy
-from store.records import Approval, NobodyKnows
-from store.transitions import ApprovalStatus
+from store.records import Approval, NobodyKnows, Run
+from store.transitions import ApprovalStatus, RunStatus
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,19 @@ def deciders(policy: Policy, approval: Approval, roles: Iterable[str]) -> tuple[
     voted = {vote.person.user_id for vote in approval.votes} if pending else set()
     able = policy.deciders(approval.rule, approval.requester, roles)
     return tuple(user for user in able if user not in voted)
+
+
+def waited_for(run: Run, asked: Iterable[Approval]) -> list[Approval]:
+    """Give those of a run's approvals that it goes on after, once people have said something.
+
+    Not what nobody knows for more than a day, for the run goes on without; a stopped run waits for nobody.
+    """
+    return [] if run.status is RunStatus.CANCELLED else [one for one in asked if _is_waited_for(one)]
+
+
+def _is_waited_for(approval: Approval) -> bool:
+    known = NobodyKnows.of(approval)
+    return approval.status is ApprovalStatus.PENDING if known is None else approval.now < known.retry_until
 
 
 def _escalates_at(approval: Approval) -> datetime | None:

@@ -142,8 +142,8 @@ async def judge_call(
         found = await approvals.replaceable(house.db, claimed.run.id, tool.name)
         free = [approval for approval in found if approval.id not in replaced]
         same_tool = [other.input for other in later if other.tool == tool.name] if free else []
-        anew = [(input, await _input_hash(house, tool, input)) for input in same_tool]
-        superseded = [one for one in free if not any(_is_anew(one, *asked) for asked in anew)]
+        anew = {await _input_hash(house, tool, input) for input in same_tool} - {None}
+        superseded = [one for one in free if not (anew and anew & await _spelled(house, tool, one))]
     try:
         weighed = await weigh(house, tool, call.input, claimed.run, to_replace=partial(_likest, superseded))
     except InvalidInput as error:
@@ -156,9 +156,9 @@ async def judge_call(
     return Judged(call, tool, weighed)
 
 
-def _is_anew(approval: Approval, input: Json, hashed: str | None) -> bool:
-    """Whether the model asks for the same again, or for what a person had made of it."""
-    return hashed is not None and (hashed == approval.shown.input_hash or input == approval.original_input)
+async def _spelled(house: House, tool: Tool, approval: Approval) -> set[str | None]:
+    """How the model asks for the same again, or for what a person had made of it."""
+    return {approval.shown.input_hash, await _input_hash(house, tool, approval.original_input)}
 
 
 async def _input_hash(house: House, tool: Tool, input: Json) -> str | None:

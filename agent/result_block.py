@@ -19,7 +19,7 @@ def tool_result_block(provider_id: str, result_json: Mapping[str, Any]) -> dict[
     block: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": provider_id,
-        "content": _spell(_fitting(result_json["content"], BLOCK_LIMIT)),
+        "content": _spell(fitting(result_json["content"])),
     }
     return block | ({"is_error": True} if result_json["is_error"] else {})
 
@@ -42,7 +42,7 @@ def shorten(value: Json, limit: int) -> Json:
     }
 
 
-def _fitting(content: dict[str, Json], limit: int) -> dict[str, Json]:
+def fitting(content: dict[str, Json], limit: int = BLOCK_LIMIT) -> dict[str, Json]:
     """Shorten the longest values alike, so that what happened and what to do stay readable."""
     sizes = {key: len(_spell(value).encode()) for key, value in content.items()}
     room = limit - (len(_spell(dict.fromkeys(content, 0)).encode()) - len(content))

@@ -12,7 +12,7 @@ from agent.canonical import Json
 from agent.legible import line
 from agent.preview import Moved
 from agent.prompt import PROTOCOL, system_prompt
-from agent.result_block import tool_result_block
+from agent.result_block import fitting, tool_result_block
 from agent.result_form import (
     NAME_LIMIT,
     Result,
@@ -341,7 +341,9 @@ def settled_by_person(
 
 def settled_late(provider_id: str, settled: Result) -> str:
     """What the next run reads of a call that a person settled after its own run had ended."""
-    said = json.dumps({"toolUseId": provider_id, **settled.content}, ensure_ascii=False, sort_keys=True)
+    said = json.dumps(
+        {"toolUseId": provider_id, **fitting(settled.content)}, ensure_ascii=False, sort_keys=True
+    )
     return f"Meanwhile a person settled an earlier call whose outcome was unknown: {said}"
 
 

@@ -1,4 +1,4 @@
-"""The agent's house from the settings, without Slack: all that a command needs which talks to nobody."""
+"""The agent's house from the settings; what only Slack needs is in bot/app.py, and takes a while to load."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager

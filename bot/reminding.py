@@ -8,7 +8,7 @@ from bot.blocks.details import CardContext, Repeat
 from bot.blocks.people import deciding_roles
 from bot.blocks.unknown import reminder
 from bot.texts import Texts
-from store import approvals, cards
+from store import approvals, cards, notices
 from store.records import Approval, NobodyKnows, Notice
 from store.transitions import ApprovalStatus
 
@@ -31,6 +31,8 @@ async def reminder_of(house: House, texts: Texts, claimed: Notice) -> tuple[Mess
     approval = await approvals.read(house.db, claimed.data["approval_ids"][0])
     if approval is None or NobodyKnows.of(approval) is None:
         return None
+    if await notices.is_reminded_later(house.db, claimed):
+        return None  # after an outage of Slack, say
     asked = house.policy.deciders(approval.rule, approval.requester, deciding_roles(approval))
     lacking, repeat = lack(house.policy, approval), await repeat_of(house, approval)
     context = CardContext(texts, deciders=asked, lack=lacking, repeat=repeat)

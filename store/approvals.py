@@ -10,6 +10,7 @@ from store.records import (
     Actor,
     Approval,
     Draft,
+    Edited,
     Json,
     Measured,
     Overlap,
@@ -45,13 +46,10 @@ async def of_run(db: Database, run_id: str) -> list[Approval]:
     return [rows.approval(row) for row in found]
 
 
-async def read_revision(db: Database, approval_id: str, revision: int) -> Measured | None:
-    """The content of one revision, also of an earlier one."""
-    row = await db.one(
-        f"SELECT {rows.CONTENT} FROM revisions WHERE approval_id = %s AND revision = %s",
-        [approval_id, revision],
-    )
-    return None if row is None else rows.content(row)
+async def read_edit(db: Database, approval_id: str) -> Edited | None:
+    """What people made of what the model had asked for; None: they left it as it was."""
+    row = await db.one(f"SELECT {rows.EDIT} AS edit FROM {rows.EDIT_FROM} WHERE a.id = %s", [approval_id])
+    return None if row is None else rows.edited(row["edit"])
 
 
 # --- lists ---
@@ -324,12 +322,16 @@ async def expire(
     reason: str,
     people: Sequence[tuple[str, str]],
 ) -> bool:
-    """Expire a due approval, veto its effect, tell `people` (team, user); False: it was not due any more."""
+    """Expire a due approval, veto its effect, tell `people` (team, user).
+
+    False: it was not due any more, or has another revision by now.
+    """
     pending = approval.status is ApprovalStatus.PENDING
     row = await db.one(
         sql.EXPIRE if pending else sql.LAPSE,
         {
             "approval": approval.id,
+            "revision": approval.revision,
             "result": dump(result),
             "reason": reason,
             "veto": pending,

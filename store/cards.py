@@ -91,10 +91,21 @@ _POSTED = """UPDATE cards SET channel_id = %(channel)s, ts = %(ts)s, shown_versi
  WHERE id = %(card)s AND token = %(token)s RETURNING id"""
 
 
+# The lines of runs that wait behind the approval's say what they wait for, as the card does.
+_LINES_BEHIND_FOLLOW = """WITH line AS (
+  SELECT w.id FROM approvals a JOIN runs q ON q.conversation_id = a.conversation_id
+    JOIN notices w ON w.dedupe_key = 'received:' || q.id
+   WHERE a.id = %(approval)s AND q.status = 'queued' AND q.started_at IS NULL AND w.ts IS NOT NULL
+   ORDER BY w.id FOR NO KEY UPDATE OF w)
+UPDATE notices w SET posted_at = NULL, version = w.version + 1, failures = 0, not_before = NULL
+  FROM line WHERE w.id = line.id RETURNING w.id"""
+
+
 async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: str, version: int) -> bool:
     """The card is in Slack at (channel, ts) and shows `version`; False: another publisher has it now.
 
     The card of the approval that this one replaces has a link to it, and is to show where it is from now on.
+    What stands in the lines of runs that wait behind the approval's is to be brought up to date, too.
     """
     own = {
         "approval": card.approval_id,
@@ -104,9 +115,9 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
         "ts": ts,
         "version": version,
     }
-    if card.ts is not None or card.user_id is not None:
-        return await db.one(_POSTED, own) is not None
-    _, row = await db.together((_REPLACED_FOLLOWS_A_POST, own), (_POSTED, own))
+    is_post = card.ts is None and card.user_id is None
+    replaced_follows = [(_REPLACED_FOLLOWS_A_POST, own)] if is_post else []
+    *_, row = await db.together(*replaced_follows, (_LINES_BEHIND_FOLLOW, own), (_POSTED, own))
     return bool(row)
 
 

@@ -16,6 +16,7 @@ _BELOW = """(SELECT k.channel_id FROM cards k
               WHERE {0}.kind = 'outcome_reminder' AND k.approval_id = {0}.data->'approval_ids'->>0
                 AND k.user_id IS NULL AND k.ts IS NOT NULL
               ORDER BY k.created_at, k.id LIMIT 1)"""
+_REMINDS_OF_THE_SAME = """(e.kind = 'outcome_reminder' AND e.data->'approval_ids' = w.data->'approval_ids')"""
 
 
 async def claim(
@@ -23,7 +24,7 @@ async def claim(
 ) -> Notice | None:
     """Take the oldest notice that is not posted yet, for `lease` seconds; a thread's notices go in order.
 
-    A reminder that stands below its card waits for none of them and holds up none.
+    A reminder that stands below its card waits for earlier ones there, and else holds up none of them.
     One with a `ts` is to be brought up to date; it comes after all that are to be posted, and holds up none.
     One that tells of new cards waits ten seconds for them, unless they cannot be posted: it links them.
     `held`: places to which nothing is to be sent now, by their ids, DMS and UPDATES.
@@ -35,9 +36,10 @@ async def claim(
      AND (w.posted_at IS NULL OR w.again_at <= house_now())
      AND (w.not_before IS NULL OR w.not_before <= house_now())
      AND (w.token IS NULL OR w.lease_until < house_now())
-     AND (NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
-                       AND e.conversation_id = w.conversation_id AND {_BELOW.format("e")} IS NULL)
-          OR {_BELOW.format("w")} IS NOT NULL)
+     AND NOT EXISTS (SELECT FROM notices e WHERE e.posted_at IS NULL AND e.ts IS NULL AND e.id < w.id
+                       AND e.conversation_id = w.conversation_id
+                       AND CASE WHEN {_BELOW.format("w")} IS NULL THEN {_BELOW.format("e")} IS NULL
+                                ELSE {_REMINDS_OF_THE_SAME} END)
      AND CASE WHEN w.ts IS NOT NULL THEN '{UPDATES}'
               WHEN w.user_id IS NOT NULL THEN '{DMS}'
               ELSE coalesce({_BELOW.format("w")},
@@ -143,6 +145,16 @@ async def withdraw(db: Database, notice: Notice, token: str) -> None:
  WHERE id = %s AND token = %s""",
         [notice.id, token],
     )
+
+
+async def is_reminded_later(db: Database, notice: Notice) -> bool:
+    """Whether a later reminder of the same approval waits behind this one."""
+    row = await db.one(
+        f"""SELECT FROM notices e JOIN notices w ON e.conversation_id = w.conversation_id AND e.id > w.id
+ WHERE w.id = %s AND e.posted_at IS NULL AND {_REMINDS_OF_THE_SAME} LIMIT 1""",
+        [notice.id],
+    )
+    return row is not None
 
 
 async def add_to_conversation(

@@ -92,14 +92,19 @@ SETTLED = """(SELECT json_agg(json_build_object('call', c, 'input', v.input, 'by
    FROM approvals a JOIN calls c ON c.id = a.call_id
         JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
   WHERE a.conversation_id = r.conversation_id AND a.run_id <> r.id AND a.outcome @> '{"late": true}')"""
-# The calls whose input people changed, of the conversation of a run `r`; a revision can also be the same
-# input in another world.
-EDITED = """(SELECT json_object_agg(c.id, json_build_object('asked', c.input, 'edited', v.input,
-                                                            'by', v.author))
-   FROM approvals a JOIN calls c ON c.id = a.call_id
-        JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
-        JOIN revisions f ON f.approval_id = a.id AND f.revision = 1 AND f.input_hash <> v.input_hash
-  WHERE a.conversation_id = r.conversation_id AND v.author IS NOT NULL)"""
+# What people made of the input of a call `c`, and who did so last; a revision can also be the same input in
+# another world. Compared with the first one and not with the model's, to which the schema adds defaults.
+EDIT = "json_build_object('asked', c.input, 'edited', v.input, 'by', e.author)"
+EDIT_FROM = """approvals a JOIN calls c ON c.id = a.call_id
+   JOIN revisions v ON v.approval_id = a.id AND v.revision = a.revision
+   JOIN revisions f ON f.approval_id = a.id AND f.revision = 1 AND f.input_hash <> v.input_hash
+   CROSS JOIN LATERAL (
+     SELECT s.author FROM revisions s JOIN revisions p ON p.approval_id = s.approval_id
+                      AND p.revision = s.revision - 1 AND p.input_hash <> s.input_hash
+      WHERE s.approval_id = a.id ORDER BY s.revision DESC LIMIT 1) e"""
+# By call, in the conversation of a run `r`.
+EDITED = f"""(SELECT json_object_agg(c.id, {EDIT}) FROM {EDIT_FROM}
+  WHERE a.conversation_id = r.conversation_id)"""
 
 
 def _moment(value: datetime | str) -> datetime:
@@ -312,7 +317,7 @@ def settlement(row: Row) -> Settlement:
 
 
 def edited(row: Row) -> Edited:
-    """One of EDITED."""
+    """An EDIT."""
     return Edited(row["asked"], row["edited"], Actor.from_json(row["by"]))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, assert_never
 
-from agent.gaps import Lack
+from agent.gaps import Lack, waited_for
 from bot.blocks import limits
 from bot.blocks.bounded import Block, Message, lines, message, sentence
 from bot.blocks.card import title
@@ -17,7 +17,7 @@ from bot.blocks.values import number_text
 from bot.blocks.why import stored_why
 from bot.texts import Texts
 from store.records import Actor, Approval, NobodyKnows, Run
-from store.transitions import ApprovalStatus, RunStatus
+from store.transitions import ApprovalStatus
 
 Links = Mapping[str, str]
 Lacks = Mapping[str, Lack]
@@ -133,19 +133,12 @@ def _received(in_the_way: tuple[Run, Sequence[Approval]] | None, lacks: Lacks, t
     if in_the_way is None:
         return sentence(fill(texts.notice.received))
     run, asked_for = in_the_way
-    asked = [] if run.status is RunStatus.CANCELLED else list(filter(_is_waited_for, asked_for))
     said = [
         fill(texts.notice.received_behind),
-        *(_waits_for(approval, lacks.get(approval.id), texts) for approval in asked[:_MOST_NAMED]),
+        *(_waits_for(one, lacks.get(one.id), texts) for one in waited_for(run, asked_for)[:_MOST_NAMED]),
         fill(texts.notice.reads_afterwards),
     ]
     return message(joined(said), [lines(said)])
-
-
-def _is_waited_for(approval: Approval) -> bool:
-    """Whether its run goes on when a person has said something."""
-    known = NobodyKnows.of(approval)
-    return approval.status is ApprovalStatus.PENDING if known is None else approval.now < known.retry_until
 
 
 def _waits_for(approval: Approval, lack: Lack | None, texts: Texts) -> Phrase:

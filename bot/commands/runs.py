@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from agent.gaps import waited_for
 from agent.start import WrongStatus, cancel_run, retry_run
 from bot.blocks.card import title
 from bot.commands.approvals import print_unknown, what_to_do
@@ -179,7 +180,7 @@ async def _waits(db: Database, run: Run, asked: list[Approval]) -> list[dict[str
     found = await runs.in_the_way(db, run.id)
     if found is not None:
         earlier, its_approvals = found
-        roles = sorted({role for approval in its_approvals for role in _asked_of(approval)})
+        roles = sorted({role for one in waited_for(earlier, its_approvals) for role in _asked_of(one)})
         waits.append(_wait(f"run {earlier.id} ({earlier.status.value})", roles, run.created_at))
     return waits
 

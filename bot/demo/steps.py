@@ -70,7 +70,7 @@ def _begins_the_story(run: Run) -> bool:
 
 def _decide(card: Approval, *, failed_more: bool) -> Step:
     # one line of a phone each, so that a whole card is above it
-    there = "Let something happen in the world first."
+    there = "Look into The world first, or decide now."
     if failed_more:
         there = "Press Approve, and see what runs."
     if card.replaces is not None:

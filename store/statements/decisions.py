@@ -145,7 +145,8 @@ def _expire(status: str, due: str) -> str:
     return f"""
 WITH approval AS (
   UPDATE approvals a SET status = 'expired', version = a.version + 1, ended_at = house_now()
-   WHERE a.id = %(approval)s AND a.status = '{status}' AND NOT a.attempted AND {due}
+   WHERE a.id = %(approval)s AND a.status = '{status}' AND a.revision = %(revision)s
+     AND NOT a.attempted AND {due}
   RETURNING a.id, a.run_id, a.call_id, a.revision, a.version, a.conversation_id, a.effect),
 {_CLOSED_CALL.format(status="expired")},
 {_VETO.format(kind="expired", by="NULL")},

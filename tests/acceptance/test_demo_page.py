@@ -133,7 +133,7 @@ async def test_no_payments_fail_before_a_card_waits_or_after_the_last_one(databa
         assert page.status == 409 and "Ask as Leo first." in page.text
         await here.ask()
         page = await here.page("Failed payments in the shop 38", "Approve")
-        assert "Next: Let something happen in the world first." in page.text
+        assert "Next: Look into The world first, or decide now." in page.text
         assert [b.attributes.get("aria-disabled") for b in page.buttons if b.label == FAIL] == [None]
         await here.press("Approve")
         page = await here.page(
@@ -185,7 +185,7 @@ async def test_where_payments_are_left_one_may_ask_again(database: Database) -> 
         page = await here.press(FAIL)
         assert page.status == 409 and "waits any more. Ask as Leo again." in page.text
         await here.ask()
-        await here.page("Approve", "Next: Let something happen in the world first.")
+        await here.page("Approve", "Next: Look into The world first, or decide now.")
 
 
 async def test_with_ones_own_tools_nothing_of_the_shop_is_told(

@@ -1,6 +1,7 @@
 """Nobody knows whether it ran: people are asked on the card, one of them says it, and everybody is told."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -191,6 +192,32 @@ async def test_a_reminder_that_cannot_be_posted_holds_up_nothing_in_the_thread(
         await stage.marta.click(card, "It ran")
         await stage.said(asked, "I see.")
         assert await stage.db.query(f"{waits} AND posted_at IS NULL")
+
+
+async def test_after_an_outage_people_are_reminded_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = "SELECT id FROM notices WHERE kind = 'outcome_reminder' AND failures > 0"
+    reminders = "SELECT id FROM notices WHERE kind = 'outcome_reminder'"
+    async with staged(database, monkeypatch, ask(), tools=UNREPEATABLE) as stage:
+        asked, card = await lost(stage)
+        await eventually(lambda: said_below(stage, card, 1))
+        stage.sandbox.faults.add("chat.postMessage", SlackFault.http(503), 500)
+        for number, hours in ((2, 1), (3, 4), (4, 12)):
+            shift_clock(database, f"{hours} hours 1 minute")
+            await eventually(partial(exactly, stage, reminders, number))
+            await eventually(lambda: stage.db.query(failed))
+        stage.sandbox.faults.clear()
+        shift_clock(database, "13 hours")
+        await eventually(partial(exactly, stage, f"{reminders} AND posted_at IS NOT NULL", 4))
+        assert len(below(stage, card)) == 2
+        await stage.marta.click(card, "It ran")
+        await stage.said(asked, "I see.")
+
+
+async def exactly(stage: Stage, query: str, count: int) -> bool:
+    """Whether it gives so many rows."""
+    return len(await stage.db.query(query)) == count
 
 
 async def said_below(stage: Stage, card: Message, count: int) -> list[str]:

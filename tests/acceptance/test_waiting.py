@@ -6,9 +6,10 @@ from functools import partial
 import pytest
 
 from agent.scripted import call, expect_results, expect_text, say, script, step
+from agent.tools.shop.seed import fail_three_overnight
 from bot.sandbox import Channel, Person
 from store.transitions import ApprovalStatus
-from tests.acceptance.scripts import LOOK, ONLY_ASK, ask_for_refunds, refund_two
+from tests.acceptance.scripts import LOOK, ONLY_ASK, ask_for_refunds, refund, refund_two
 from tests.acceptance.stage import DEADLINE_SECONDS, SUPPORT, staged
 from tests.databases import Database
 from tests.integration.store.rows import shift_clock
@@ -99,6 +100,27 @@ async def test_a_reply_while_one_waits_learns_what_on_whom_and_until_when_and_is
         assert "Refund 38 payments · €4,120.00" in answer
         assert f"{until:%Y-%m-%d %H:%M}" in answer
         await stage.marta.click(card, "Approve")
+        await stage.said(asked, "Yes, they are done.")
+
+
+async def test_it_reads_what_it_waits_for_by_now_after_the_world_moved(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replied = step(say("Yes, they are done."), expect=expect_text("are you done?"))
+    again = step(call("refund_payments", refund))
+    script = ask_for_refunds(LOOK, again, step(say("That is all.")), replied)
+    async with staged(database, monkeypatch, script) as stage:
+        asked = await stage.ask()
+        card = await stage.card("38 payments")
+        await stage.leo.mention(SUPPORT, "are you done?", thread_ts=asked.ts)
+        await stage.said(asked, "decide “Refund 38 payments")
+        await fail_three_overnight(database.owner_url)
+        await stage.marta.click(card, "Approve")
+        anew = await stage.card("41 payments")
+        await stage.said(asked, "decide “Refund 41 payments")
+        thread = [stage.leo.read(m) for m in stage.sandbox.channel(SUPPORT).thread(asked.ts)]
+        assert not any("decide “Refund 38 payments" in words for words in thread)
+        await stage.marta.click(anew, "Approve")
         await stage.said(asked, "Yes, they are done.")
 
 

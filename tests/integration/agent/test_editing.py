@@ -11,7 +11,6 @@ from agent.edit import BadInput, CannotPreview, check_edit, draft_edit, open_edi
 from agent.scripted import call, say, script, step
 from agent.tool import ToolError, always_ask, forbid_when
 from agent.why import said
-from store import approvals
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus
 from tests.databases import Database
@@ -70,9 +69,8 @@ async def test_a_confirmed_draft_is_the_next_revision_and_runs(database: Databas
         assert (after.shown.input, after.original_input) == ({"bills": ["b1"]}, {"bills": ["b1", "b2"]})
         assert after.author is not None
         assert after.author.user_id == "U0MARTA"
-        first = await approvals.read_revision(o.house.db, asked.id, 1)
-        assert first is not None
-        assert first.input == {"bills": ["b1", "b2"]}
+        first = "SELECT input FROM revisions WHERE approval_id = %s AND revision = 1"
+        assert o.execute(first, asked.id) == [({"bills": ["b1", "b2"]},)]
         kinds = [kind for kind in await o.events(asked.id) if kind.startswith("approval.")]
         assert kinds[-2:] == ["approval.edited", "approval.approved"]
 

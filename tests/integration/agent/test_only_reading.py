@@ -10,6 +10,7 @@ import pytest
 
 from agent.execute import MOST_ATTEMPTS
 from agent.scripted import call, say, script, step
+from agent.settle import settle
 from agent.start import cancel_run
 from agent.sweep import sweep
 from agent.tool import Context, Risk
@@ -87,6 +88,54 @@ async def test_what_people_were_asked_for_ends_with_its_approval_though_its_tool
         o.shift_clock("1 minute")
         await sweep(reads)
         assert (await o.approval(asked.id)).status is ApprovalStatus.UNKNOWN
+
+
+async def die_inside(o: Office, tool: str) -> None:
+    """A worker is gone while it is inside this tool, and its claim with it."""
+    gone = "UPDATE calls SET token = 'killed' WHERE status = 'executing'"
+    house = with_tool(o.house, tool, execute=lambda input, ctx: o.execute(gone))
+    await o.another_worker(house=house).work_off()
+    o.shift_clock("1 minute")
+    await sweep(o.house)
+
+
+@pytest.mark.parametrize("by_now", [{"risk": Risk.READ_ONLY} | dict.fromkeys(MEASURING), {"effect": "mail"}])
+async def test_what_was_begun_is_not_gone_on_with_as_another_thing(
+    database: Database, tmp_path: Path, by_now: dict[str, Any]
+) -> None:
+    async with office(database, tmp_path, ASKED) as o:
+        asked = await approved(o)
+        await die_inside(o, "pay")
+        assert (await o.approval(asked.id)).status is ApprovalStatus.APPROVED
+        begun: list[object] = []
+        other = with_tool(o.house, "pay", execute=lambda input, ctx: begun.append(input), **by_now)
+        o.shift_clock("1 hour")
+        await o.another_worker(house=other).work_off()
+        approval = await o.approval(asked.id)
+        assert (approval.status, begun) == (ApprovalStatus.UNKNOWN, [])
+        assert approval.outcome is not None
+        assert approval.outcome["text"] == "It was attempted, and pay has changed since."
+
+
+async def test_nor_where_a_person_lets_it_be_tried_again(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, ASKED, repeatable=False) as o:
+        asked = await approved(o)
+        o.world.refuse = [RuntimeError("connection reset")]
+        await o.work()
+        await settle(o.house, asked.id, 1, 1, o.person(), "try_again")
+        reads = with_tool(o.house, "pay", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING))
+        await o.another_worker(house=reads).work_off()
+        assert ((await o.approval(asked.id)).status, o.world.paid) == (ApprovalStatus.UNKNOWN, [])
+
+
+async def test_nor_where_nobody_was_asked(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, script(step(call("tip", {"bills": ["b1"]})))) as o:
+        run = await o.start()
+        await die_inside(o, "tip")
+        o.shift_clock("1 hour")
+        reads = with_tool(o.house, "tip", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING))
+        await o.another_worker(house=reads).work_off()
+        assert (await o.statuses(run.id), o.world.paid) == (["unknown"], [])
 
 
 @pytest.mark.parametrize("after", ["its version changed", "it is gone", "it changes something now"])

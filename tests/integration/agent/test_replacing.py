@@ -156,6 +156,25 @@ async def test_what_is_asked_as_it_was_edited_replaces_its_own(database: Databas
         assert [link(approval)[0] for approval in await o.all_asked()] == [None, first.id]
 
 
+async def test_so_does_what_is_asked_as_it_was_before_the_edit_and_spelled_in_another_way(
+    database: Database, tmp_path: Path
+) -> None:
+    hello = {"to": "bob", "text": "Hi."}
+    asked, other, anew = (
+        call("mail", input) for input in (hello, {"to": "bob", "text": "Bye."}, hello | {"urgent": False})
+    )
+    world = World()
+    asks = script(step(asked), step(other, anew), END)
+    async with office(database, tmp_path, asks, world=world, extra_tools=[mail(world)]) as o:
+        first = await o.propose()
+        draft = await draft_edit(o.house, first.id, 1, o.person(), {"to": "bob", "text": "Dear Sir."})
+        assert isinstance(draft, Draft)
+        await confirm_draft(o.house, draft.id, o.person())
+        o.world.due += 1
+        await o.work()
+        assert [link(approval)[0] for approval in await o.all_asked()] == [None, first.id]
+
+
 class LongMail(Mail):
     """Mail of some words."""
 

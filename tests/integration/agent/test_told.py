@@ -1,12 +1,14 @@
 """What the model reads of its call, for each way in which that can end."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any, Literal
 
+import psycopg
 import pytest
 
-from agent.decide import confirm_draft
+from agent.decide import Recorded, confirm_draft
 from agent.edit import draft_edit
 from agent.scripted import Asked, call, say, script, step
 from agent.settle import settle
@@ -16,7 +18,8 @@ from agent.tool import ToolError
 from store.records import Approval, Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, POLICY, Office, office
+from tests.integration.agent.office import LEO, POLICY, Office, office, until
+from tests.integration.agent.test_deciding import waiting_for_locks
 
 PAY = call("pay", {"bills": ["b1", "b2"]})
 DONE = script(step(PAY), step(say("That is all.")))
@@ -209,6 +212,38 @@ async def test_expired_after_an_edit_that_one_more_had_to_approve(database: Data
         assert (told["approvalDenied"], told["expired"]) == (True, True)
         assert says_what_was_edited(told)
         assert told["instruction"].endswith("It is this that was refused.")
+
+
+async def test_expired_after_an_edit_that_began_in_time(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE, policy=TWO_MUST_APPROVE) as o:
+        asked = await o.propose()
+        draft = await draft_edit(o.house, asked.id, 1, o.person(), {"bills": ["b1"]})
+        assert isinstance(draft, Draft)
+        with psycopg.connect(o.owner_url) as held:
+            held.execute("SELECT FROM approvals WHERE id = %s FOR UPDATE", [asked.id])
+            confirming = asyncio.create_task(confirm_draft(o.house, draft.id, o.person()))
+            await until(lambda: waiting_for_locks(o, 1), "the edit is sent")
+            o.shift_clock("25 hours")
+            sweeping = asyncio.create_task(sweep(o.house))
+            await until(lambda: waiting_for_locks(o, 2), "the sweep waits for it")
+        assert isinstance(await confirming, Recorded)
+        await sweeping
+        told = await read(o, asked)
+        assert (told["expired"], says_what_was_edited(told)) == (True, True)
+
+
+async def test_who_changed_it_is_named_and_not_who_took_it_over(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, DONE, policy=TWO_MUST_APPROVE) as o:
+        asked = await edited(o)
+        o.world.price = 20
+        draft = await draft_edit(o.house, asked.id, 2, o.person("U0M1"), {"bills": ["b1"]})
+        assert isinstance(draft, Draft)
+        await confirm_draft(o.house, draft.id, o.person("U0M1"))
+        third = await o.approval(asked.id)
+        assert third.revision == 3 and third.author is not None and third.author.user_id == "U0M1"
+        o.shift_clock("25 hours")
+        await o.sweep()
+        assert says_what_was_edited(await read(o, asked))
 
 
 async def test_unknown_after_an_edit(database: Database, tmp_path: Path) -> None:

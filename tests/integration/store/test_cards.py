@@ -402,6 +402,39 @@ async def test_a_reminder_goes_its_own_way_once_the_card_is_there_below_which_it
     assert later is not None and later.data == {"key": "later"}
 
 
+async def test_reminders_below_one_card_stay_in_order(db: Database, database: databases.Database) -> None:
+    approval = await a_pending_approval(db)
+    received = await next_notice(db)
+    assert received is not None
+    await notices.posted(db, received, "t", ts="1.1")
+    await post(db, "7.7")
+
+    async def remind(number: int) -> None:
+        await notices.add_to_conversation(
+            db,
+            dedupe_key=f"reminder {number}",
+            conversation_id=approval.conversation_id,
+            kind="outcome_reminder",
+            data={"approval_ids": [approval.id], "number": number},
+        )
+
+    await remind(1)
+    first = await next_notice(db)
+    assert first is not None and not await notices.is_reminded_later(db, first)
+    await remind(2)
+    assert await notices.is_reminded_later(db, first)
+    assert await next_notice(db, "u") is None, "the first is just being posted"
+    await notices.failed(db, first, "t", error="fatal_error", retry_in=300)
+    assert await next_notice(db) is None
+    shift_clock(database, "6 minutes")
+    again = await next_notice(db)
+    assert again is not None and again.id == first.id
+    await notices.withdraw(db, again, "t")
+    second = await next_notice(db)
+    assert second is not None and second.data["number"] == 2
+    assert not await notices.is_reminded_later(db, second)
+
+
 async def test_publishers_at_once_take_notices_of_different_conversations(db: Database) -> None:
     made = {(await a_run(db)).conversation_id for _ in range(4)}
     for conversation in made:

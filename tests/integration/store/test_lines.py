@@ -12,8 +12,10 @@ from tests import databases
 from tests.integration.store.rows import (
     CANCELLED,
     LEASE,
+    LEO,
     a_claimed_call,
     a_claimed_run,
+    a_pending_approval,
     a_run,
     a_turn,
     an_attempted_call,
@@ -25,7 +27,10 @@ from tests.integration.store.rows import (
     release,
     settle,
     shift_clock,
+    the,
+    vote,
 )
+from tests.integration.store.test_cards import post
 
 TOKEN = "t"
 
@@ -235,6 +240,35 @@ async def test_a_line_is_read_with_the_last_turns_calls_and_all_approvals(db: Da
     assert line.conversation.channel_id == "C0SUPPORT"
     assert [c.id for c in line.calls] == [call.id]
     assert [a.id for a in line.approvals] == [new.id]
+
+
+async def test_what_a_reply_waits_for_is_told_anew_with_every_card_of_the_run_before_it(db: Database) -> None:
+    approval = await a_pending_approval(db)
+    conversation = await runs.read_conversation(db, approval.conversation_id)
+    reply, _ = await runs.start(
+        db,
+        team_id=conversation.team_id,
+        channel_id=conversation.channel_id,
+        thread_ts=conversation.thread_ts,
+        agent="Helper",
+        task="Are you done?",
+        requester=LEO,
+        source_key="reply",
+    )
+    for ts in ("1.1", "2.2"):
+        received = await next_notice(db)
+        assert received is not None and received.ts is None
+        await notices.posted(db, received, "t", ts=ts)
+    assert await next_notice(db) is None
+    await post(db, "5.5")
+    line = await next_notice(db)
+    assert line is not None and (line.data["run_id"], line.ts) == (reply.id, "2.2")
+    await notices.posted(db, line, "t", ts="2.2")
+    await vote(db, await the(db, approval.id))
+    assert await next_notice(db) is None, "the card does not show it yet"
+    await post(db, "5.5")
+    line = await next_notice(db)
+    assert line is not None and line.data["run_id"] == reply.id
 
 
 async def test_there_is_no_line_of_no_run(db: Database) -> None:

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agent.gaps import Lack, deciders, lack
+from agent.gaps import Lack, deciders, lack, waited_for
 from agent.policy import AgentPolicy, Policy
 from store.records import Actor, Approval, Vote
+from store.transitions import ApprovalStatus, RunStatus
 from tests.unit.bot.rows import ANA, LEO, MARTA, NOW, RULE, approval, approved, unknown
 
 ALONE = replace(RULE, escalate_to=())
@@ -38,6 +40,16 @@ def asked_by(requester: Actor, **changes: Any) -> Approval:
 )
 def test_nothing_is_lacking_where_enough_people_may_decide(row: Approval) -> None:
     assert lack(policy(), row) is None
+
+
+def test_a_run_waits_for_people_who_are_asked_and_for_what_nobody_knows_for_a_day() -> None:
+    day = timedelta(hours=24)
+    asked, lost = approval(), unknown()
+    rows = [asked, approved(), approval(ApprovalStatus.EXECUTING), lost, unknown(now=lost.now + day)]
+    waiting: Any = SimpleNamespace(status=RunStatus.AWAITING_APPROVAL)
+    stopped: Any = SimpleNamespace(status=RunStatus.CANCELLED)
+    assert waited_for(waiting, rows) == [asked, lost]
+    assert waited_for(stopped, rows) == []
 
 
 def test_nobody_is_left_where_the_only_approver_has_asked() -> None:

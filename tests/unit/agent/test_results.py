@@ -7,6 +7,7 @@ import pytest
 
 from agent import results
 from agent.preview import Moved
+from agent.result_block import BLOCK_LIMIT
 from agent.result_form import kept_output
 from agent.results import Result, tool_result_block
 from store.records import Actor, ApprovalId, Veto
@@ -252,6 +253,15 @@ def test_the_system_prompt_has_the_name_the_instructions_and_the_protocol() -> N
     assert prompt.endswith(results.PROTOCOL)
     assert "must not depend on each other" in results.PROTOCOL
     assert "\n\n\n" not in results.system_prompt("", "Refund helper")
+
+
+def test_a_late_settlement_has_a_bound_too() -> None:
+    long = {"ids": ["x" * 50] * 5_000}
+    settled = results.settled_by_person("pay", MARTA, ran=True, executed_input=long, output=long)
+    text = results.settled_late("toolu_1", settled)
+    told = json.loads(text.partition(": ")[2])
+    assert len(text.encode()) < BLOCK_LIMIT + 500
+    assert told["executedInput"]["truncated"] and told["instruction"] == settled.content["instruction"]
 
 
 def test_a_late_settlement_is_one_text_always_the_same_that_names_the_call() -> None:

@@ -49,7 +49,7 @@ def test_it_begins_with_leo_who_has_the_words_ready(rows: tuple[Run | Approval, 
 
 def test_a_card_that_marta_may_decide_is_hers_to_decide() -> None:
     asked = (run("awaiting_approval"), approval())
-    assert step(*asked).there == "Let something happen in the world first."
+    assert step(*asked).there == "Look into The world first, or decide now."
     assert step(*asked, failed_more=True).there == "Press Approve, and see what runs."
     assert step(*asked, *own()).user == "U0MARTA"
     again = approval(replaces=ApprovalId("ap_0"))
