@@ -12,10 +12,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bot.sandbox import RateLimits, Sandbox
+from tests.browser.person import Person
 from tests.sandbox.drive import Json, answering, client_of
 from tests.sandbox.parts import actions, button, header, section
 
 SUGGESTION = "please refund the failed payments"
+FEW = 5
 
 
 @dataclass
@@ -57,10 +59,15 @@ class App:
         blocks = [header(title), *told, *acts] if told or acts else []
         await self.client.chat_update(channel="C0APPROVALS", ts=ts, text=words, blocks=blocks)
 
-    async def posts_some(self, count: int) -> None:
-        """So many messages that not all of them fit."""
+    async def posts_some(self, count: int, *, before: Person | None = None) -> None:
+        """So many messages that not all of them fit; `before` whom they come few at a time, so that all fit.
+
+        For of more that come at once, whoever is at the end sees the first.
+        """
         for number in range(count):
             await self.posts(f"message {number}")
+            if before is not None and (number + 1) % FEW == 0:
+                await before.sees(f"message {number}")
 
 
 def lines_of(length: int) -> list[Json]:

@@ -81,7 +81,7 @@ async def test_who_is_at_the_end_sees_what_comes_next_and_who_reads_above_is_lef
     app: App, on_app: Windows
 ) -> None:
     marta = await approvals(on_app)
-    await app.posts_some(40)
+    await app.posts_some(40, before=marta)
     await marta.sees("message 39")
     await marta.has_before_her(marta.page.get_by_text("message 39"))
     first = marta.page.get_by_text("message 0", exact=True)
@@ -163,7 +163,7 @@ async def test_a_second_press_at_the_same_place_does_not_decide_what_came_there(
     app: App, on_app: Windows, pause: float
 ) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(20)
+    await app.posts_some(20, before=marta)
     ts = await app.posts("x", go("Approve"))
     decides_and_asks_again(app, ts)
     approve = marta.page.get_by_role("button", name="Approve")
@@ -183,7 +183,7 @@ async def test_who_has_pressed_something_is_not_moved_and_hears_that_there_is_mo
     app: App, on_app: Windows
 ) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(20)
+    await app.posts_some(20, before=marta)
     ts = await app.posts("x", go("Approve"))
     decides_and_asks_again(app, ts)
     await marta.presses("Approve")
@@ -208,7 +208,7 @@ async def test_what_a_press_has_changed_is_seen_from_its_top_and_what_is_new_is_
     app: App, on_app: Windows, note: str
 ) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(20)
+    await app.posts_some(20, before=marta)
     ts = await app.posts("x", go("Approve"), title="The first card", length=24)
 
     async def answers() -> None:
@@ -242,7 +242,7 @@ async def test_a_card_that_is_too_tall_is_shown_from_its_top_however_one_comes_t
     app: App, on_app: Windows
 ) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(20)
+    await app.posts_some(20, before=marta)
     await marta.has_before_her(marta.page.get_by_text("message 19"))
     ts = await app.posts("x", go("Approve"), length=TALL)
     title = marta.card("A card").get_by_role("heading")
@@ -274,7 +274,7 @@ async def test_a_card_that_waits_is_not_cut_by_what_was_said_below_it(app: App, 
 
 async def test_the_first_of_many_new_messages_comes_first(app: App, on_app: Windows) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(30)
+    await app.posts_some(30, before=marta)
     await marta.has_before_her(marta.page.get_by_text("message 29"))
     await marta.page.get_by_text("message 0", exact=True).scroll_into_view_if_needed()
     for number in range(30):
@@ -290,7 +290,7 @@ async def test_the_private_answer_to_a_press_comes_before_ones_eyes_and_stays_th
     app: App, on_app: Windows, grows: str
 ) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(20)
+    await app.posts_some(20, before=marta)
     ts = await app.posts("x", go("Approve"))
     note = "You may not decide this. " * 8
 
@@ -313,7 +313,7 @@ async def test_the_private_answer_to_a_press_comes_before_ones_eyes_and_stays_th
 
 async def test_a_private_note_leaves_who_reads_above_where_they_are(app: App, on_app: Windows) -> None:
     marta = await approvals(on_app, 390)
-    await app.posts_some(40)
+    await app.posts_some(40, before=marta)
     first = marta.page.get_by_text("message 0", exact=True)
     await first.scroll_into_view_if_needed()
     await app.client.chat_postEphemeral(channel="C0APPROVALS", user="U0MARTA", text="a note")
