@@ -26,9 +26,7 @@ ABOUT = (
     "stops until a person approves."
 )
 INVITATION = "Ask @vistobueno for something that your tools do"
-WHY_FAIL = (
-    "The world moves after the card was made: approve it then, and nothing runs, for {was} became {now}."
-)
+WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for {moved}."
 NOT_YET = "Not yet: a card that asks for refunds must wait for approval. Ask as Leo first."
 AGAIN = "Not now: no card that asks for refunds waits any more. Ask as Leo again."
 OVER = "Not any more: every failed payment is refunded. A new demo has the story again."
@@ -129,9 +127,15 @@ class Scene:
             said = f"It has happened: {more} more payments failed, {total} in all. It happens once."
         elif not waits_for_marta(state, refund_payments.name):
             said = self._why_not(state)
-        was = self._failed_before or (state.failed if state else 0) or FAILED_COUNT
-        why = WHY_FAIL.format(was=was, now=was + more)
+        why = WHY_FAIL.format(moved=self._moved(state))
         return Control(FAIL, "Three payments fail overnight", why, said, spent=bool(said))
+
+    def _moved(self, state: State | None) -> str:
+        """What became of a card's count; without one where no card waits any more."""
+        more, was = len(OVERNIGHT), self._failed_before
+        if was is None and (not for_marta(state) or waits_for_marta(state, refund_payments.name)):
+            was = (state.failed if state else 0) or FAILED_COUNT
+        return f"{was} became {was + more}" if was is not None else f"{more} more have failed"
 
     @staticmethod
     def _why_not(state: State | None) -> str:

@@ -1,6 +1,7 @@
 """What one does next in the demo of the shop, step by step, up to the end of its story."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from agent.tools.shop.words import counted
 from bot.demo.board import State
@@ -36,7 +37,8 @@ def next_step(state: State | None, *, failed_more: bool) -> Step | None:
         return None
     if not state.failed:
         return _end(state)
-    return _ask_again(state.failed) if any(map(_begins_the_story, state.runs)) else ASK
+    begun = [run.created_at for run in state.runs if _begins_the_story(run)]
+    return _ask_again(state.failed, max(begun)) if begun else ASK
 
 
 def for_marta(state: State | None) -> list[Approval]:
@@ -83,13 +85,15 @@ def _decide(card: Approval, *, failed_more: bool) -> Step:
     )
 
 
-def _ask_again(failed: int) -> Step:
+def _ask_again(failed: int, last: datetime) -> Step:
     left = f"{counted(failed, 'failed payment')} {'is' if failed == 1 else 'are'} left."
     return Step(
         *_LEO,
         f"Ask as Leo again: {left}",
         f"Ask for a refund again: {left}",
         nearby=f"Ask again in #support: {left}",
+        ready=FIRST_WORDS,
+        since=last.timestamp(),
     )
 
 

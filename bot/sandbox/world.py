@@ -80,7 +80,8 @@ class Step:
     """What a person does next, as that user in that channel: in words `there`, and in words for elsewhere.
 
     `name` is what stands before these words; those of `nearby` are for that person at another place. What is
-    `ready` stands in the field there, addressed to the app, until that person has said it.
+    `ready` stands in the field there, addressed to the app, until that person has said it after `since`, in
+    seconds of the epoch.
     """
 
     user: str
@@ -90,6 +91,7 @@ class Step:
     name: str = "Next"
     nearby: str = ""
     ready: str = ""
+    since: float = 0.0
 
 
 @dataclass(frozen=True)

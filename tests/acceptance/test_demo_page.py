@@ -54,6 +54,11 @@ class Demo:
         page = await self.browser.open()
         return await self.browser.press(page, label, at=page.labels_of_buttons.count(label) - 1)
 
+    async def ready(self) -> str:
+        """What stands in the field where Leo asks."""
+        page = await self.browser.open("U0LEO", "C0SUPPORT")
+        return dict(page.fields["composer-here"])["text"]
+
     async def ask(self) -> Message:
         """Leo asks the bot to refund."""
         leo = self.world.sandbox.person("U0LEO")
@@ -182,9 +187,12 @@ async def test_where_payments_are_left_one_may_ask_again(database: Database) -> 
         await here.world.sandbox.until(lambda: marta.views and "Reason" in marta.read(marta.view))
         await marta.fill({"Reason": "Not today."}).submit()
         page = await here.page("Next: Ask as Leo again: 38 failed payments are left.", "Ask as Leo again. ")
+        assert "and nothing runs, for 3 more have failed." in page.text
         page = await here.press(FAIL)
         assert page.status == 409 and "waits any more. Ask as Leo again." in page.text
+        assert await here.ready() == "@vistobueno please refund the failed payments"
         await here.ask()
+        assert await here.ready() == ""
         await here.page("Approve", "Next: Look into The world first, or decide now.")
 
 

@@ -137,8 +137,10 @@ async def test_a_card_for_one_person_alone_loses_its_buttons_when_it_is_pressed(
     async with staged(database, monkeypatch, script) as stage:
         asked = await stage.ask()
         await stage.card()
-        marta = stage.marta
-        await marta.slash("/approvals", f"show {(await stage.approval()).id}")
+        marta, approval = stage.marta, await stage.approval()
+        publisher = stage.processes[0].app.bot.publisher
+        await eventually(lambda: publisher.links([approval.id]))  # where the card stands is known, too
+        await marta.slash("/approvals", f"show {approval.id}")
         await stage.told(marta)
         [own] = marta.ephemerals
         assert marta.buttons(own) == BUTTONS

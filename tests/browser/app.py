@@ -1,10 +1,12 @@
 """A workspace without the demo behind it, and an app in it that does what a test tells it."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -12,9 +14,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from bot.sandbox import RateLimits, Sandbox
-from tests.browser.person import Person
 from tests.sandbox.drive import Json, answering, client_of
 from tests.sandbox.parts import actions, button, header, section
+
+if TYPE_CHECKING:  # tests without a browser are skipped, and not broken
+    from tests.browser.person import Person
 
 SUGGESTION = "please refund the failed payments"
 FEW = 5

@@ -155,3 +155,16 @@ async def test_the_tab_key_stays_in_an_open_drawer_and_leads_back_from_it(
     await leo.page.keyboard.press("Escape")
     await leo.does_not_see(leo.page.locator(":popover-open"))
     await leo.has_the_focus_on(opener)
+
+
+@pytest.mark.parametrize("drawer", ["Menu", "The world"])
+async def test_a_window_that_is_made_wide_is_not_left_behind_an_open_drawer(
+    windows: Windows, drawer: str
+) -> None:
+    leo = await windows.open("Leo", 390)
+    await leo.page.get_by_role("button", name=drawer, exact=True).click()
+    await leo.has_the_focus_on(leo.page.locator(":popover-open"))
+    await leo.page.set_viewport_size({"width": 1280, "height": 800})
+    await leo.does_not_see(leo.page.locator(":popover-open"))
+    await leo.presses("Ask @vistobueno")
+    await leo.looks(f"made wide with {drawer} open")

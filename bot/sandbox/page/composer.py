@@ -5,21 +5,17 @@ import re
 from bot.sandbox.page.html import Html, tag
 from bot.sandbox.page.place import DM, Place
 from bot.sandbox.page.sight import Sight
-from bot.sandbox.workspace import Channel, Workspace
+from bot.sandbox.workspace import Workspace
 
 
-def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str = "") -> Html:
-    """The form to write at this place; until this person has said it, it asks the app what is suggested.
+def composer(sight: Sight, ready: str, *, in_thread: bool, invitation: str = "") -> Html:
+    """The form to write at this place; what is `ready` stands in it, addressed to the app.
 
     An `invitation` stands in the field as long as it is empty.
     """
     place = sight.place
     app = sight.workspace.app.name
-    channel = place.channel
     where = "this thread" if in_thread else app if place.inside == DM else f"#{place_name(place)}"
-    begun = ""
-    if channel is not None and suggestion and not in_thread and not _has_said(sight, channel, suggestion):
-        begun = f"@{app} {suggestion}"
     field = f"write-{'thread' if in_thread else 'here'}"
     label = f"Message {where}"
     # of a channel Slack sends an app only what mentions it, in threads too
@@ -38,7 +34,7 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str 
         tag("label", label, for_=field, class_="unseen"),
         tag(
             "textarea",
-            "\n" + begun,
+            "\n" + (f"@{app} {ready}" if ready else ""),
             id=field,
             name="text",
             rows=1,
@@ -58,10 +54,6 @@ def composer(sight: Sight, suggestion: str, *, in_thread: bool, invitation: str 
         action=place.address("/say"),
         id=f"composer-{'thread' if in_thread else 'here'}",
     )
-
-
-def _has_said(sight: Sight, channel: Channel, words: str) -> bool:
-    return any(said.user == sight.user.id and words in said.text for said in channel.messages)
 
 
 def place_name(place: Place) -> str:

@@ -147,9 +147,14 @@ class Page:
         """What stands ready to be sent: what comes next here, or else how one begins where nobody has."""
         place, step = self.sight.place, self.step
         if step is not None and self._is_there(step):
-            return step.ready
+            return "" if self._has_said(step.ready, step.since) else step.ready
         begun = place.channel is not None and seen_in(place.channel, self.sight)
         return self.suggestion if place.is_first and not begun else ""
+
+    def _has_said(self, words: str, since: float) -> bool:
+        channel, user = self.sight.place.channel, self.sight.user
+        said = channel.messages if channel is not None else []
+        return any(one.user == user.id and words in one.text and float(one.ts) > since for one in said)
 
     def _is_there(self, step: Step) -> bool:
         return (self.sight.user.id, self.sight.place.inside) == (step.user, step.channel)

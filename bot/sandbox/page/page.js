@@ -126,8 +126,7 @@ function arrive(url, made, answered) {
   const moved = there.search !== location.search;
   if (moved) {
     history.pushState(null, "", there);
-    // the menu that led away has done its work
-    for (const menu of document.querySelectorAll(":popover-open")) menu.hidePopover();
+    closeDrawers(); // the menu that led away has done its work
   }
   if (answered || moved) one("window-question")?.remove();
   if (moved || Number(made.body.dataset.version) >= version) {
@@ -140,6 +139,10 @@ function arrive(url, made, answered) {
   } else ask(made.getElementById("window-question"));
   say(failed);
   if (moved) listen();
+}
+
+function closeDrawers() {
+  for (const drawer of document.querySelectorAll(":popover-open")) drawer.hidePopover();
 }
 
 // A question is the browser's own: nothing that happens takes it away but its answer, or leaving.
@@ -212,6 +215,10 @@ for (const [name, state] of [["toggle", "open"], ["beforetoggle", "closed"]]) {
     },
     true,
   );
+}
+// Where the page gets another layout, what was a drawer may stand beside it: it would hold the page inert.
+for (const width of ["72rem", "44rem"]) {
+  matchMedia(`(max-width: ${width})`).addEventListener("change", closeDrawers);
 }
 document.addEventListener("change", (event) => {
   const acting = event.target.closest(".acting");
