@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 pytestmark = IN_A_BROWSER
 
+NO_ICON = "<link rel=icon href='data:,'>"  # or the browser asks for one, sooner or later
+
 
 @pytest.mark.parametrize(
     ("markup", "wrong"),
@@ -29,7 +31,7 @@ pytestmark = IN_A_BROWSER
 async def test_a_faulty_page_is_found_out(app: App, on_app: Windows, markup: str, wrong: str) -> None:
     leo = await on_app.open("Leo", 390, bypass_csp=True)
     await leo.looks("a good page")
-    await leo.page.set_content(markup)
+    await leo.page.set_content(NO_ICON + markup)
     with pytest.raises(AssertionError, match=wrong):
         await leo.looks("a faulty page")
 
@@ -41,7 +43,7 @@ async def test_a_window_notes_complaints_foreign_hosts_failures_and_new_pages(
     await leo.expects_no_other_page()
     foreign = "http://localhost:9/picture.png"
     async with leo.page.expect_console_message(lambda said: "ERR_" in said.text):
-        await leo.page.set_content(f"<img src='{foreign}' alt='foreign'><script>nowhere()</script>")
+        await leo.page.set_content(f"{NO_ICON}<img src='{foreign}' alt='foreign'><script>nowhere()</script>")
     await leo.page.evaluate("console.warn('hm')")
     async with leo.page.expect_console_message(lambda said: "404" in said.text):
         await leo.page.evaluate("fetch('/nowhere')")
