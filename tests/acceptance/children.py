@@ -19,7 +19,7 @@ from tests.databases import Database
 START_SECONDS = 40.0
 
 
-LISTENERS = """SELECT FROM pg_stat_activity WHERE datname = current_database()
+LISTENERS = """SELECT pid FROM pg_stat_activity WHERE datname = current_database()
   AND application_name = 'vistobueno listener' AND state = 'idle' AND query <> ''"""
 
 
@@ -90,7 +90,7 @@ async def child(stage: Stage, command: str, *words: str, **variables: str) -> As
 
     It answers if it serves, and hears of work if it works.
     """
-    listeners = len(await stage.db.query(LISTENERS))
+    before = await listeners(stage)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot.cli", command, *words),
         *(("--host", "127.0.0.1") if command == "web" else ()),
@@ -104,11 +104,16 @@ async def child(stage: Stage, command: str, *words: str, **variables: str) -> As
             await started.listens()
         if command != "web":
             async with asyncio.timeout(START_SECONDS):
-                while len(await stage.db.query(LISTENERS)) <= listeners:  # noqa: ASYNC110 - nothing tells of it
+                while await listeners(stage) <= before:  # noqa: ASYNC110 - nothing tells of it
                     await asyncio.sleep(0.05)
         yield started
     finally:
         await started.kill()
+
+
+async def listeners(stage: Stage) -> set[int]:
+    """Who hears of work: which, not how many, as PostgreSQL shows a killed one for a while."""
+    return {pid for (pid,) in await stage.db.query(LISTENERS)}
 
 
 @asynccontextmanager

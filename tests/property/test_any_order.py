@@ -19,7 +19,7 @@ from tests.property.town import WORKERS, Town, quiet
 
 BILLS = ["b1", "b2", "b3", "b4"]
 PEOPLE = ["U0MARTA", "U0MIRA", "U0LEO", "U0ANA", "U0ZOE"]
-MOST_ROUNDS = 150  # an allowed call waits for an hour at most, a minute at a time
+MOST_ROUNDS = 600  # an allowed call waits for an hour at most, a minute at a time, and one after the other
 
 bills = st.lists(st.sampled_from(BILLS), min_size=1, max_size=2, unique=True)
 a_call = st.tuples(st.sampled_from(["pay", "wire", "tip", "pay", "look"]), bills)
