@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from hypothesis.stateful import run_state_machine_as_test as run_machine
 
+from agent import execute, leases
 from agent.settle import Said
 from tests.databases import Database
 from tests.property.laws import LEASE, laws_of
@@ -328,11 +329,13 @@ UNION ALL SELECT 'approval', id, status::text FROM approvals
 
 
 @pytest.fixture
-def town(database: Database, tmp_path: Path) -> Iterator[Town]:
+def town(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
     """A town, in which what is logged is not printed."""
     before = structlog.get_config()
     with laws_of(database) as laws:
         made = Town(database, tmp_path, laws)
+        for module in (leases, execute):
+            monkeypatch.setattr(module, "clock", made.clock)
         quiet(made.log)
         yield made
         structlog.configure(**before)

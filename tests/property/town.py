@@ -17,6 +17,7 @@ from agent.decide import Recorded, Refused, confirm_draft, decide
 from agent.edit import draft_edit
 from agent.house import House
 from agent.leases import Leases
+from agent.leases import clock as real_clock
 from agent.policy import Person, Policy, load_policy
 from agent.settle import Said, settle
 from agent.start import WrongStatus, cancel_run, retry_run, start_run
@@ -265,8 +266,12 @@ class Town:
 
         return self.from_web(publish, interruption) is True
 
+    def clock(self) -> float:
+        """What a process sees on its own clock; one that is held up finds the time gone."""
+        return real_clock() + self.ahead
+
     def pass_time(self, seconds: float) -> None:
-        """The clock goes on."""
+        """The clocks go on, the house's and those of the processes."""
         self.ahead += seconds
         self.laws.shift_clock(self.ahead)
 
