@@ -90,7 +90,9 @@ def essentials(approval: Approval, context: CardContext) -> list[Phrase]:
     asked = _asked(approval, context)
     if approval.status in _BEFORE_IT_RAN:
         return [*rests_on(approval.shown, context.texts, irreversible=context.irreversible), asked]
-    return [*_values(approval.shown, context.texts, context.texts.card.precondition_then), asked]
+    said = context.texts.card
+    then = said.precondition_then if approval.revision == 1 else said.precondition_edited
+    return [*_values(approval.shown, context.texts, then), asked]
 
 
 def rests_on(shown: Measured, texts: Texts, *, irreversible: bool) -> list[Phrase]:

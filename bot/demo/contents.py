@@ -84,7 +84,8 @@ def _run(run: Run) -> Item:
 
 def _approval(approval: Approval) -> Item:
     title = str(approval.shown.preview["title"])
-    details = [f"revision {approval.revision}", *_sizes(approval, title)]
+    asked = f"asked by {approval.requester.name}"
+    details = [asked, f"revision {approval.revision}", *_sizes(approval, title)]
     return Item(
         title,
         _words(approval.status),

@@ -27,8 +27,8 @@ ABOUT = (
 )
 INVITATION = "Ask @vistobueno for something that your tools do"
 WHY_FAIL = "The world moves after the card was made: approve it then, and nothing runs, for {moved}."
-NOT_YET = "Not yet: a card that asks for refunds must wait for approval. Ask as Leo first."
-AGAIN = "Not now: no card that asks for refunds waits any more. Ask as Leo again."
+NOT_YET = "Not yet: first a card for refunds must wait for Marta. Ask as Leo."
+AGAIN = "Not now: no card for refunds waits for Marta. Ask as Leo again."
 OVER = "Not any more: every failed payment is refunded. A new demo has the story again."
 WHY_RESTART = (
     "A power cut (SIGKILL) and a new process: what waits is in the database, so nothing is lost. What was "

@@ -32,7 +32,7 @@ def next_step(state: State | None, *, failed_more: bool) -> Step | None:
     if state is None:
         return ASK
     if waiting := waits_for_marta(state):
-        return _decide(waiting[0], failed_more=failed_more)
+        return _decide(waiting[0], failed_more=failed_more, among=_waits(state))
     if _is_at_work(state):
         return None
     if not state.failed:
@@ -60,7 +60,7 @@ def waits_for_marta(state: State | None, tool: str = "") -> list[Approval]:
 
 def _is_at_work(state: State) -> bool:
     # nothing waits for her here, so what waits for approval waits for others
-    others = {one.run_id for one in state.approvals if one.status is ApprovalStatus.PENDING}
+    others = {one.run_id for one in _waits(state)}
     # who writes to a run that waits waits too
     held = {run.conversation_id for run in state.runs if run.id in others}
     return any(run.status in _AT_WORK and run.conversation_id not in held for run in state.runs)
@@ -70,13 +70,19 @@ def _begins_the_story(run: Run) -> bool:
     return run.requester.user_id == LEO and FIRST_WORDS in run.task
 
 
-def _decide(card: Approval, *, failed_more: bool) -> Step:
+def _waits(state: State) -> list[Approval]:
+    return [one for one in state.approvals if one.status is ApprovalStatus.PENDING]
+
+
+def _decide(card: Approval, *, failed_more: bool, among: Sequence[Approval]) -> Step:
     # one line of a phone each, so that a whole card is above it
     there = "Look into The world first, or decide now."
     if failed_more:
         there = "Press Approve, and see what runs."
     if card.replaces is not None:
         there = "Approve the new card, and see what runs."
+    if any(one.requester.user_id != card.requester.user_id for one in among):
+        there = f"Decide the card that asks for {card.requester.name}."
     return Step(
         *_MARTA,
         "Be Marta: a card waits in #approvals.",
@@ -104,7 +110,7 @@ def _end(state: State) -> Step:
     return Step(
         *_LEO,
         f"{done} Read as Leo what the agent says.",
-        f"{done} {_what_is_left(state.approvals)}",
+        f"{done} Its thread has the agent's words. {_what_is_left(state.approvals)}",
         name="The end",
         nearby=f"{done} Read in #support what the agent says.",
     )

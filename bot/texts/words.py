@@ -61,6 +61,7 @@ class CardWords:
     irreversible: str
     precondition: str
     precondition_then: str
+    precondition_edited: str
     asked: str
     decides: str
     missing: Plural

@@ -65,14 +65,17 @@ async def test_a_channel_without_the_bot_gets_its_card_once_the_bot_is_invited(
 async def test_what_nobody_may_decide_is_said_on_the_card_and_in_the_thread_and_nobody_is_asked(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    why = "Nobody may decide this but Marta, who asked for it (four eyes)."
+    why = "Nobody may decide this: only Marta has the role, and asked for it (four eyes)."
     until = "unless the operator gives somebody else the role support_lead."
     async with staged(database, monkeypatch, ONLY_ASK) as stage:
         asked = await stage.marta.mention(SUPPORT, "please refund the failed payments")
         card = await stage.card("38 payments")
         for words in (stage.marta.read(card), card.text):
             assert "please decide" not in words and "support_lead may decide" not in words
-            assert "Nobody may decide this but Marta, who asked for it (four eyes)." in words.replace("*", "")
+            assert (
+                "Nobody may decide this: only Marta has the role, and asked for it (four eyes)."
+                in words.replace("*", "")
+            )
             assert until in words
         await stage.said(asked, why)
         await stage.said(asked, until)

@@ -86,7 +86,9 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
         assert "No call has asked for approval yet." in page.text
         assert "Nobody has asked the agent for anything yet." in page.text
         await here.ask()
-        page = await here.page("Refund 38 payments · €4,120.00 pending revision 1 · until", "Decisions 0")
+        page = await here.page(
+            "Refund 38 payments · €4,120.00 pending asked by Leo · revision 1 · until", "Decisions 0"
+        )
         assert "if nobody decides, nothing runs" in page.text
         assert "please refund the failed payments awaiting approval asked by Leo" in page.text
         await here.page("Approve")
@@ -95,7 +97,7 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
             "Refunds at the provider 38 of 38 payments, €4,120.00",
             "Failed payments in the shop 0",
             "Clicks 1 delivered 1 time Decisions 1",
-            "Refund 38 payments · €4,120.00 executed revision 1 · by Marta",
+            "Refund 38 payments · €4,120.00 executed asked by Leo · revision 1 · by Marta",
             "please refund the failed payments completed asked by Leo",
         )
 
@@ -131,11 +133,13 @@ async def test_three_payments_fail_once_and_the_page_says_what_moved(database: D
 
 async def test_no_payments_fail_before_a_card_waits_or_after_the_last_one(database: Database) -> None:
     async with demo(database) as here:
-        page = await here.page("Failed payments in the shop 38", "Not yet: a card that asks for refunds")
+        page = await here.page(
+            "Failed payments in the shop 38", "Not yet: first a card for refunds must wait"
+        )
         assert [b.attributes["aria-disabled"] for b in page.buttons if b.label == FAIL] == ["true"]
         assert "Next: Ask as Leo in #support. Go there" in page.text
         page = await here.press(FAIL)
-        assert page.status == 409 and "Ask as Leo first." in page.text
+        assert page.status == 409 and "Not yet: first a card for refunds must wait" in page.text
         await here.ask()
         page = await here.page("Failed payments in the shop 38", "Approve")
         assert "Next: Look into The world first, or decide now." in page.text
@@ -157,7 +161,9 @@ async def test_the_story_has_an_end_that_says_so(database: Database) -> None:
         page = await here.page("The end: 38 payments refunded, each once. Read as Leo what the agent says.")
         assert "Next:" not in page.text
         page = await here.browser.get(page.link("Go there"))
-        assert "The end: 38 payments refunded, each once. Begin a new demo to try" in page.text
+        assert (
+            "The end: 38 payments refunded, each once. Its thread has the agent's words. Begin a" in page.text
+        )
 
 
 async def test_a_card_that_marta_may_not_decide_does_not_hold_up_the_story(database: Database) -> None:
@@ -165,9 +171,11 @@ async def test_a_card_that_marta_may_not_decide_does_not_hold_up_the_story(datab
         page = await here.browser.open("U0MARTA", "C0SUPPORT")
         assert "Next: Ask as Leo in #support." in page.text and FIRST_WORDS not in str(page.fields)
         await here.world.sandbox.person("U0MARTA").mention("C0SUPPORT", FIRST_WORDS)
-        page = await here.page("Nobody may decide this but Marta, who asked for it (four eyes).")
+        page = await here.page(
+            "Nobody may decide this: only Marta has the role, and asked for it (four eyes)."
+        )
         assert "Next: Ask as Leo in #support. Go there" in page.text
-        assert "Not yet: a card that asks for refunds must wait" in page.text
+        assert "Not yet: first a card for refunds must wait" in page.text
         page = await here.browser.get(page.link("Go there"))
         assert "Next: Ask as Leo: press Send." in page.text
         await here.browser.press(page, "Send")
@@ -189,7 +197,7 @@ async def test_where_payments_are_left_one_may_ask_again(database: Database) -> 
         page = await here.page("Next: Ask as Leo again: 38 failed payments are left.", "Ask as Leo again. ")
         assert "and nothing runs, for 3 more have failed." in page.text
         page = await here.press(FAIL)
-        assert page.status == 409 and "waits any more. Ask as Leo again." in page.text
+        assert page.status == 409 and "waits for Marta. Ask as Leo again." in page.text
         assert await here.ready() == "@vistobueno please refund the failed payments"
         await here.ask()
         assert await here.ready() == ""

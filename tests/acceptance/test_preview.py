@@ -208,7 +208,9 @@ def test_who_asks_does_not_decide_and_the_lack_of_others_is_said(shop: Database)
     assert "not           U0MARTA, who asks for it (four_eyes)\n" in ended.out
     assert "warning: 1 must approve, and too few may decide what U0MARTA asks for" in ended.out
     card = " ".join(ended.out.split())
-    assert "Nobody may decide this but U0MARTA, who asked for it (four eyes). It expires" in card
+    assert (
+        "Nobody may decide this: only U0MARTA has the role, and asked for it (four eyes). It expires" in card
+    )
     assert "please decide" not in card and "support_lead may decide" not in card
 
 

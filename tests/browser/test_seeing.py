@@ -78,7 +78,7 @@ async def test_the_longest_card_of_the_story_is_seen_whole_from_wherever_one_com
     await marta.goes_to("# support")
     await marta.writes("@vistobueno please refund the failed payments", to="Message #support")
     await marta.opens_the_thread_of("please refund")
-    await marta.sees("Nobody may decide this but Marta", within=marta.thread)
+    await marta.sees("Nobody may decide this: only Marta", within=marta.thread)
     leo = await windows.open("Leo", width)
     await leo.asks_the_agent()
     await leo.page.get_by_role("link", name="Go there").click()

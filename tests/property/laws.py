@@ -47,7 +47,8 @@ CREATE TRIGGER note_move AFTER UPDATE ON {table} FOR EACH ROW
 
 _CHANGED = {
     "runs": "OLD.status <> NEW.status",
-    "calls": "OLD.status <> NEW.status OR OLD.attempts <> NEW.attempts OR OLD.result IS DISTINCT FROM NEW.result",
+    "calls": "OLD.status <> NEW.status OR OLD.attempts <> NEW.attempts"
+    " OR OLD.result IS DISTINCT FROM NEW.result",
     # a new version of what is otherwise as it was only lets its cards be drawn anew
     "approvals": "to_jsonb(OLD) - 'version' <> to_jsonb(NEW) - 'version'",
 }

@@ -68,6 +68,7 @@ def test_a_card_that_is_closed_no_longer_speaks_of_what_will_be_checked() -> Non
     said = seen(approved("executed"))
     assert "failed payments = 38 when it was asked" in said
     assert "checked again" not in said and "cannot be undone" not in said
+    assert "failed payments = 38 when it was edited" in seen(approved("executed", revision=2))
 
 
 def test_the_essentials_stand_before_the_sample_and_the_buttons_at_the_end() -> None:

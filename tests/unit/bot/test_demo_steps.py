@@ -51,7 +51,8 @@ def test_a_card_that_marta_may_decide_is_hers_to_decide() -> None:
     asked = (run("awaiting_approval"), approval())
     assert step(*asked).there == "Look into The world first, or decide now."
     assert step(*asked, failed_more=True).there == "Press Approve, and see what runs."
-    assert step(*asked, *own()).user == "U0MARTA"
+    among_her_own = step(*asked, *own())
+    assert (among_her_own.user, among_her_own.there) == ("U0MARTA", "Decide the card that asks for Leo.")
     again = approval(replaces=ApprovalId("ap_0"))
     assert step(asked[0], again, failed_more=True).there == "Approve the new card, and see what runs."
     free = own(rule=replace(RULE, four_eyes=False))
@@ -92,6 +93,9 @@ def test_cards_of_other_tools_are_told_apart() -> None:
 )
 def test_the_end_offers_what_has_not_been_tried(rows: tuple[Approval, ...], left: str) -> None:
     end = step(run(), *rows, failed=0)
-    assert (end.name, end.there) == ("The end", f"1 payment refunded, each once. {left}")
+    assert (end.name, end.there) == (
+        "The end",
+        f"1 payment refunded, each once. Its thread has the agent's words. {left}",
+    )
     assert end.nearby.endswith("Read in #support what the agent says.")
     assert LEO.user_id == end.user

@@ -20,7 +20,7 @@ from tests.unit.bot.test_line import call, run
 
 EN = texts("en")
 NOBODY = Lack(0, 1, four_eyes=True)
-WHY = "Nobody may decide this but Marta Gil (support_lead), who asked for it (four eyes)."
+WHY = "Nobody may decide this: only Marta Gil (support_lead) has the role, and asked for it (four eyes)."
 UNTIL = "It expires 2026-11-27 23:10 UTC, unless the operator gives somebody else the role support_lead."
 TITLE = "Refund 38 payments · €4,120.00"
 
@@ -50,7 +50,7 @@ def test_a_card_that_nobody_may_decide_says_so_and_asks_nobody() -> None:
 @pytest.mark.parametrize("make", [card, plain_card])
 def test_the_blocks_say_it_too_and_keep_their_buttons_for_whoever_gets_the_role(make: Any) -> None:
     made = accepted(make(asked(), CardContext(EN, lack=NOBODY)))
-    assert "Nobody may decide this but " in read(made) and "unless the operator gives" in read(made)
+    assert "Nobody may decide this: only " in read(made) and "unless the operator gives" in read(made)
     assert len(buttons(made)) == 3
 
 
@@ -83,7 +83,7 @@ def test_who_has_approved_may_still_reject_where_only_the_requester_is_left() ->
     row = asked(votes=(Vote(ANA, NOW.isoformat()),), rule=replace(RULE, quorum=2, escalate_to=()))
     said = on_card(replace(NOBODY, voted=1), row)
     assert "support_lead may decide · 1 approval needed" in said
-    assert "Nobody else may approve this but Marta Gil (support_lead), who asked for it (four eyes)." in said
+    assert "Nobody else may approve this: only Marta Gil (support_lead) has the role, and asked" in said
 
 
 def test_a_role_that_nobody_has_is_named() -> None:
@@ -112,11 +112,11 @@ def test_who_writes_meanwhile_reads_it_too() -> None:
 def test_an_outcome_that_nobody_may_settle_says_so_on_the_card_and_below_it() -> None:
     row = unknown(requester=MARTA, rule=replace(RULE, escalate_to=()))
     context = CardContext(EN, lack=NOBODY, repeat="safe")
-    why = "Nobody may say what happened but Marta Gil (support_lead), who asked for it (four eyes)."
+    why = "only Marta Gil (support_lead) has the role, and asked for it (four eyes)."
     until = "It stays unknown, unless the operator gives somebody else the role support_lead."
     for made in (card(row, context), reminder(row, context, again=False)):
         said = read(accepted(made)).replace("*", "")
-        assert f"{why} {until}" in said
+        assert f"Nobody may say what happened: {why} {until}" in said
         assert "support_lead may say what happened" not in said and "say it on the card" not in said
     assert "it can be tried again until" in read(card(row, context))
 
