@@ -113,7 +113,7 @@ async def child(stage: Stage, command: str, *words: str, **variables: str) -> As
 
 async def listeners(stage: Stage) -> set[int]:
     """Who hears of work: which, not how many, as PostgreSQL shows a killed one for a while."""
-    return {pid for (pid,) in await stage.db.query(LISTENERS)}
+    return {row["pid"] for row in await stage.db.query(LISTENERS)}
 
 
 @asynccontextmanager
