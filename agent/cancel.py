@@ -7,17 +7,22 @@ from agent.approvers import same_person
 from agent.house import House
 from agent.policy import Person
 from agent.start import WrongStatus, cancel_run
-from store import approvals, audit, runs
+from store import approvals, audit, calls, runs
+from store.errors import after_commit
 from store.records import Approval, Run
-from store.transitions import OPEN_APPROVALS
+from store.transitions import OPEN_APPROVALS, CallStatus
 
 
 @dataclass(frozen=True)
 class Stopped:
-    """The run is stopped; `left` are its approvals that are not over: executing, or of unknown outcome."""
+    """The run is stopped; `left` are its approvals that are not over: executing, or of unknown outcome.
+
+    `under_way` says whether a call is running, one that asked nobody, too: it is let finish.
+    """
 
     run: Run
     left: tuple[Approval, ...]
+    under_way: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,11 @@ async def cancel_as(house: House, subject: str, person: Person) -> Stopped | Not
         stopped = await cancel_run(house, run.id, person.actor(role))
     except WrongStatus as error:
         return NotStopped("ended", error.run, error.run.status.value)
-    left = [one for one in await approvals.of_run(house.db, run.id) if one.status in OPEN_APPROVALS]
-    return Stopped(stopped or run, tuple(left))
+    with after_commit():
+        left = [one for one in await approvals.of_run(house.db, run.id) if one.status in OPEN_APPROVALS]
+        turn = await calls.of_turn(house.db, run.id, run.turn)
+    under_way = any(call.status is CallStatus.EXECUTING for call in turn)
+    return Stopped(stopped or run, tuple(left), under_way)
 
 
 def _roles_that_may_stop(house: House, asked: list[Approval]) -> tuple[str, ...]:

@@ -92,6 +92,8 @@ class Execution:
         if self.house.user_code.holds(key):
             inside = because(Code.STILL_INSIDE, tool=tool.name)
             return await self.lost(inside, wait=tool.timeout_seconds)
+        if self.leases.closing and await self.release(0, because(Code.WORKER_ENDS)):
+            return None
         # read before it begins: between what happens and its record there is nothing to wait for
         self.edited = await edit_of(self.house, self.approval)
         since = clock()

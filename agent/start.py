@@ -6,6 +6,7 @@ from agent import results
 from agent.house import House
 from agent.why import Code, because
 from store import runs
+from store.errors import after_commit
 from store.records import Actor, Run
 
 LONGEST_TASK = 40_000  # characters: Slack cuts a message there
@@ -72,7 +73,8 @@ async def start_run(
         requester=requester,
         source_key=source_key,
     )
-    return Started(run, created, await runs.in_the_way(house.db, run.id) is not None)
+    with after_commit():
+        return Started(run, created, await runs.in_the_way(house.db, run.id) is not None)
 
 
 async def cancel_run(house: House, run_id: str, actor: Actor) -> Run | None:
@@ -94,7 +96,10 @@ async def retry_run(house: House, run_id: str, actor: Actor) -> Run | None:
 
 
 async def _after(house: House, run_id: str, done: bool) -> Run | None:
+    if done:
+        with after_commit():
+            return await runs.read(house.db, run_id)
     run = await runs.read(house.db, run_id)
-    if run is not None and not done:
+    if run is not None:
         raise WrongStatus(run)
-    return run
+    return None

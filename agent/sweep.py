@@ -18,6 +18,7 @@ from store.records import Approval, Call, ClaimedCall
 log = structlog.get_logger(__name__)
 
 GONE = because(Code.WORKER_GONE)
+LONGEST_PAUSE = 300.0  # seconds
 
 
 async def sweep(house: House) -> int:
@@ -108,9 +109,19 @@ async def recover_calls(house: House) -> int:
     return sum([await _apart(_recover(house, call, token), call=call.id) for call, token in lapsed])
 
 
+async def _pause_before_recheck(house: House, call: Call) -> float:
+    """Seconds until another worker takes up a call that was never attempted: longer each time it is lost.
+
+    What is looked at before an attempt may be what takes its workers down.
+    """
+    lost = 0 if call.attempts else await calls.times_released(house.db, call, GONE.text)
+    return min(2.0 ** (lost + 1), LONGEST_PAUSE) if lost else 0.0
+
+
 async def _recover(house: House, call: Call, token: str) -> bool:
     may_repeat = call.attempts == 0 or (call.repeatable and call.attempts < MOST_ATTEMPTS)
-    if may_repeat and await calls.release(house.db, call.id, token, seconds=0, why=GONE.text, lapsed=True):
+    wait = await _pause_before_recheck(house, call)
+    if may_repeat and await calls.release(house.db, call.id, token, seconds=wait, why=GONE.text, lapsed=True):
         return True
     if call.only_reads:  # nothing can have happened
         result = results.failed(call.tool, GONE.text).to_json()

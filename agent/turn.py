@@ -73,11 +73,10 @@ async def work_on_turn(house: House, leases: Leases, thread: Thread) -> Outcome 
                 continue
             now = await calls.read(house.db, call.id)
             if now is None or now.status is not CallStatus.UNKNOWN:
-                waited = await calls.waited(house.db, call.id)
-                if waited > LONGEST_WAIT and await _give_up(house, thread, call):
+                waiting = await _wait(house, leases, thread, call)
+                if waiting is None:
                     continue
-                why = f"{call.tool} waits for its items or for another try"
-                return await _come_back(house, thread, why, waited / 4)
+                return waiting
         # unknown: a person has to look, as with a call that asks
         return await _measure_rest(house, thread, proposal, rest)
     await _record(house, thread, proposal)
@@ -111,6 +110,8 @@ async def _record(house: House, thread: Thread, proposal: Proposal) -> Proposal:
 
 async def _run_allowed(house: House, leases: Leases, thread: Thread, call: Call) -> bool:
     """Execute an allowed call under this run's lease; False: it did not come to its end."""
+    if leases.closing:
+        return False
     token = leases.new_token()
     claimed = await calls.claim_allowed(
         house.db,
@@ -126,15 +127,33 @@ async def _run_allowed(house: House, leases: Leases, thread: Thread, call: Call)
         return await execute(house, leases, claimed, thread.claimed.token) is not None
 
 
+async def _wait(house: House, leases: Leases, thread: Thread, call: Call) -> Outcome | None:
+    """An allowed call did not come to its end: it is tried again; None: it has waited for too long."""
+    if leases.closing:
+        return await hand_on(house, thread)
+    waited = await calls.waited(house.db, call.id)
+    if waited > LONGEST_WAIT and await _give_up(house, thread, call):
+        return None
+    return await _come_back(house, thread, f"{call.tool} waits for its items or for another try", waited / 4)
+
+
 async def _give_up(house: House, thread: Thread, call: Call) -> bool:
     """Tell the model that its items were never free; False: an attempt has begun, which has to end."""
     result = results.waited_in_vain(call.tool).to_json()
     return await calls.give_up_waiting(house.db, call.id, run_token=thread.claimed.token, result=result)
 
 
+async def hand_on(house: House, thread: Thread) -> Outcome:
+    """This worker ends: the run is queued again as it is, for any other."""
+    return await _queue_again(house, thread, "its worker was asked to end", 0.0)
+
+
 async def _come_back(house: House, thread: Thread, why: str, seconds: float = 0.0) -> Outcome:
     """Something that is no person's to decide is in the way: the run is queued again, with a time."""
-    wait = min(max(seconds, ITEM_WAIT), MOST_ITEM_WAIT)
+    return await _queue_again(house, thread, why, min(max(seconds, ITEM_WAIT), MOST_ITEM_WAIT))
+
+
+async def _queue_again(house: House, thread: Thread, why: str, wait: float) -> Outcome:
     if not await runs.requeue(house.db, thread.claimed, seconds=wait, why=why, fault=False):
         raise Lost(thread.run.id)
     return Paused()

@@ -55,6 +55,7 @@ class Code(StrEnum):
     STILL_INSIDE = "still_inside"
     TOO_OLD = "too_old"
     WORKER_GONE = "worker_gone"
+    WORKER_ENDS = "worker_ends"
     RUN_STOPPED = "run_stopped"
 
     # the run cannot go on
@@ -129,6 +130,7 @@ _SENTENCES: Mapping[Code, str] = {
     Code.STILL_INSIDE: "An older attempt is still inside {tool}.",
     Code.TOO_OLD: "Its first attempt is more than 24 hours ago, and the key may be forgotten.",
     Code.WORKER_GONE: "The worker that executed it is gone.",
+    Code.WORKER_ENDS: "Its worker was asked to end before it began.",
     Code.RUN_STOPPED: "The run was stopped before it could be tried again.",
     Code.NO_ANSWER: "The model did not answer after {n} tries: {why}",
     Code.NO_USABLE_ANSWER: "The model gave no answer that can be used after {n} tries: {why}",

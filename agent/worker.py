@@ -111,7 +111,7 @@ class Worker:
 
     async def _wind_down(self, helpers: Sequence[asyncio.Task[None]], outdated: asyncio.Task[None]) -> None:
         """Let what is under way come to its end, a statement no less than a call; then cancel the rest."""
-        self._stopping = True
+        self._stopping = self.leases.closing = True
         self._due.set()
         self._notify()
         _, listen, *loops = helpers

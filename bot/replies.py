@@ -211,7 +211,7 @@ def stopped(stopped: Stopped, texts: Texts) -> Message:
     """The run is stopped, and what of it is not over."""
     left = {approval.status for approval in stopped.left}
     template = texts.reply.stopped
-    if ApprovalStatus.EXECUTING in left:
+    if ApprovalStatus.EXECUTING in left or stopped.under_way:
         template = texts.reply.stopped_but_executing
     elif ApprovalStatus.UNKNOWN in left:
         template = texts.reply.stopped_but_unknown

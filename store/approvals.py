@@ -125,7 +125,7 @@ async def pending_after(db: Database, after_id: str, *, limit: int) -> list[Appr
     found = await db.query(
         f"{_SELECT} WHERE a.status = 'pending' AND a.id > %s ORDER BY a.id LIMIT %s", [after_id, limit]
     )
-    return [rows.approval(row) for row in found]
+    return rows.readable(found)
 
 
 async def count_pending(db: Database) -> int:
@@ -311,7 +311,7 @@ async def due(db: Database, *, limit: int = 50) -> list[Approval]:
   OR (a.status = 'approved' AND NOT a.attempted AND a.claim_by <= house_now()) LIMIT %s""",
         [limit],
     )
-    return [rows.approval(row) for row in found]
+    return rows.readable(found)
 
 
 async def expire(
@@ -348,7 +348,7 @@ async def to_escalate(db: Database, *, limit: int = 50) -> list[Approval]:
         f"{_SELECT} WHERE a.escalated_at IS NULL AND {sql.IS_TO_ESCALATE} LIMIT %s",
         [limit],
     )
-    return [rows.approval(row) for row in found]
+    return rows.readable(found)
 
 
 async def escalate(db: Database, approval: Approval, people: Sequence[tuple[str, str]]) -> bool:

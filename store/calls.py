@@ -5,13 +5,15 @@ from typing import Any
 
 from store import rows, runs
 from store.engine import Database
-from store.errors import ItemsHeld, StatementRefused
+from store.errors import ItemsHeld, StatementRefused, WrittenByNewer
 from store.records import SYSTEM, Actor, Call, ClaimedCall, Ended, Json
 from store.runs import MOST_LOOKS, UNIQUE_VIOLATION, NewApproval
 from store.statements import executing as sql
 from store.statements import settling
 from store.statements.fragments import LAST_REPEAT
 from store.values import dump, text
+
+LEFT_TO_NEWER = 60.0  # seconds
 
 
 async def read(db: Database, call_id: str) -> Call | None:
@@ -53,8 +55,17 @@ async def _claim(db: Database, statement: str, params: dict[str, Any]) -> Claime
             if error.sqlstate == UNIQUE_VIOLATION:  # a call of the same run has just begun
                 continue
             raise
-        return None if row is None else rows.claimed(row, params["token"])
+        return None if row is None else await _read_claimed(db, row, params["token"])
     return None
+
+
+async def _read_claimed(db: Database, row: rows.Row, token: str) -> ClaimedCall:
+    """What was claimed; what only another version can read is given back, to be claimed by that one."""
+    try:
+        return rows.claimed(row, token)
+    except WrittenByNewer as error:
+        await release(db, row["call"]["id"], token, seconds=LEFT_TO_NEWER, why=str(error))
+        raise
 
 
 async def claim(db: Database, *, token: str, worker: str, lease: float) -> ClaimedCall | None:
@@ -235,6 +246,17 @@ async def fail_lapsed(db: Database, call_id: str, token: str, *, result: Json, w
         "actor": dump(SYSTEM.to_json()),
     }
     return await db.one(sql.FAIL_LAPSED, params) is not None
+
+
+async def times_released(db: Database, call: Call, why: str) -> int:
+    """How often it was given back for this reason before it had ever been attempted."""
+    row = await db.one(
+        """SELECT count(*) AS n FROM audit_events
+ WHERE run_id = %s AND call_id = %s AND kind = 'call.released'
+   AND data->>'why' = %s AND (data->>'attempts')::int = 0""",
+        [call.run_id, call.id, why],
+    )
+    return int(row["n"]) if row else 0
 
 
 async def lapsed(db: Database, *, limit: int = 50) -> list[tuple[Call, str]]:

@@ -8,6 +8,7 @@ StoreError
 │   └── ItemsHeld         another call holds one of the items
 ├── Unconfirmed           sent and not answered: nobody knows whether it is recorded
 ├── NotMigrated           the tables are not those of this version
+│   └── WrittenByNewer    a row of them is not
 └── UnfitServer           PostgreSQL before 14, or a database that does not hold all characters
 """
 
@@ -53,8 +54,24 @@ class Unconfirmed(StoreError):
     """The statement was sent and not answered: nobody knows whether it is recorded."""
 
 
+@contextmanager
+def after_commit() -> Iterator[None]:
+    """Around what is read once something is recorded: if that fails, nobody may hear that nothing was.
+
+    Raises Unconfirmed in the place of every other StoreError.
+    """
+    try:
+        yield
+    except StoreError as error:
+        raise Unconfirmed(str(error)) from error
+
+
 class NotMigrated(StoreError):
     """The tables are not those of this version."""
+
+
+class WrittenByNewer(NotMigrated):
+    """A row holds what only another version can read; there may be others that this one can."""
 
 
 class UnfitServer(StoreError):

@@ -1,11 +1,12 @@
 """Row → record, in one place for each kind."""
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from store.errors import NotMigrated
+from store.errors import NotMigrated, WrittenByNewer
 from store.records import (
     Actor,
     Approval,
@@ -257,18 +258,40 @@ def _approvals_own(own: Row) -> dict[str, Any]:
     """The fields that are in the approval's own row, but for the requester, whose name is in the run's."""
     return {
         **{name: own[name] for name in _APPROVAL},
-        "status": ApprovalStatus(own["status"]),
-        "rule": Rule.from_json(own["rule"]),
-        "votes": tuple(Vote(Actor.from_json(v["person"]), v["at"]) for v in own["votes"]),
+        **_approvals_values(own),
         "expires_at": _moment(own["expires_at"]),
         "escalate_at": _time(own["escalate_at"]),
         "escalated_at": _time(own["escalated_at"]),
         "claim_by": _time(own["claim_by"]),
         "decided_at": _time(own["decided_at"]),
-        "decided_by": actor(own["decided_by"]),
         "ended_at": _time(own["ended_at"]),
         "created_at": _moment(own["created_at"]),
     }
+
+
+def _approvals_values(own: Row) -> dict[str, Any]:
+    """The fields that hold more than a value, in a form that may be another version's."""
+    try:
+        return {
+            "status": ApprovalStatus(own["status"]),
+            "rule": Rule.from_json(own["rule"]),
+            "votes": tuple(Vote(Actor.from_json(v["person"]), v["at"]) for v in own["votes"]),
+            "decided_by": actor(own["decided_by"]),
+        }
+    except (TypeError, KeyError, ValueError) as error:
+        raise WrittenByNewer(
+            f"{own['id']} was written by another version of vistobueno, and this one cannot read it: "
+            "run the newer one."
+        ) from error
+
+
+def readable(found: Iterable[Row]) -> list[Approval]:
+    """Those of rows with APPROVAL's columns that this version can read: one that it cannot hides no other."""
+    approvals = []
+    for row in found:
+        with contextlib.suppress(WrittenByNewer):
+            approvals.append(approval(row))
+    return approvals
 
 
 def draft(row: Row) -> Draft:

@@ -404,7 +404,7 @@ ENGLISH = Texts(
         stopped="Stopped: what waited of “{task}” does not run any more.",
         stopped_but_executing=(
             "Stopped: what waited of “{task}” does not run any more; what is already running is let finish, "
-            "and its card will say how it ended."
+            "and its card, or where it has none its thread, will say how it ended."
         ),
         stopped_but_unknown=(
             "Stopped: what waited of “{task}” does not run any more; of what was tried before, somebody has "
@@ -453,6 +453,7 @@ ENGLISH = Texts(
         still_inside="An older attempt is still inside {tool}.",
         too_old="Its first attempt is more than 24 hours ago, and the key may be forgotten.",
         worker_gone="The worker that executed it is gone.",
+        worker_ends="Its worker was asked to end before it began.",
         run_stopped="The run was stopped before it could be tried again.",
         no_answer=Plural(
             one="The model did not answer after {n} try: {why}",

@@ -424,6 +424,7 @@ class WhyWords:
     still_inside: str
     too_old: str
     worker_gone: str
+    worker_ends: str
     run_stopped: str
     no_answer: Plural
     no_usable_answer: Plural

@@ -87,10 +87,11 @@ async def test_what_is_in_the_database_is_on_the_page_step_by_step(database: Dat
         assert "Nobody has asked the agent for anything yet." in page.text
         await here.ask()
         page = await here.page(
-            "Refund 38 payments · €4,120.00 pending asked by Leo · revision 1 · until", "Decisions 0"
+            "Refund 38 payments · €4,120.00 pending asked by Leo · revision 1 · until",
+            "please refund the failed payments awaiting approval asked by Leo",
+            "Decisions 0",
         )
         assert "if nobody decides, nothing runs" in page.text
-        assert "please refund the failed payments awaiting approval asked by Leo" in page.text
         await here.page("Approve")
         await here.press("Approve")
         await here.page(

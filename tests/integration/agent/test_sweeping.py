@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from agent import sweep as sweeping
+from agent.leases import Leases
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
 from store import approvals, audit, calls, cards, runs
 from store.errors import DatabaseUnavailable, StatementRefused
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
-from tests.integration.agent.office import LEO, POLICY, office
+from tests.integration.agent.office import LEO, POLICY, approved, office
 
 PAY = call("pay", {"bills": ["b1"]})
 ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("Done.")))
@@ -256,3 +257,23 @@ async def test_a_database_that_is_away_ends_the_round(
         monkeypatch.setattr(approvals, "expire", failing_first(approvals.expire, DatabaseUnavailable("away")))
         with pytest.raises(DatabaseUnavailable):
             await sweep(o.house)
+
+
+async def test_a_call_that_is_lost_before_its_attempt_again_and_again_is_taken_up_later_each_time(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(database, tmp_path, script(step(PAY))) as o:
+        await approved(o)
+        ahead, pauses = 0.0, []
+        for _ in range(4):
+            assert (
+                await calls.claim(o.house.db, token=Leases.new_token(), worker="dies", lease=1.0) is not None
+            )
+            ahead += 2.0
+            o.shift_clock(f"{ahead} seconds")
+            await sweep(o.house)
+            [(pause,)] = o.execute("SELECT extract(epoch FROM not_before - house_now())::float FROM calls")
+            pauses.append(pause)
+            ahead += pause + 1.0
+            o.shift_clock(f"{ahead} seconds")
+        assert pauses[0] <= 0 and [round(pause) for pause in pauses[1:]] == [4, 8, 16]
