@@ -214,8 +214,12 @@ async def test_a_slow_tool_that_is_looked_at_keeps_no_work_from_a_worker(
         async def asked() -> bool:
             return (await o.run(other.id)).turn > 0
 
+        async def ended() -> bool:
+            return (await o.run(other.id)).status is RunStatus.COMPLETED
+
         await until(asked, "the other run is taken up")
         go_on.set()
+        await until(ended, "the other run hears that one at a time is enough")
         stop.set()
         await working
 
