@@ -34,7 +34,7 @@ class Leases:
     worker: str
     seconds: float = LEASE_SECONDS
     closing: bool = False
-    """Its worker has been asked to end: what is under way is let finish, and nothing more is begun."""
+    """Its worker has been asked to end: what is under way is let finish, and no call is begun."""
     _held: set[str] = field(default_factory=set)
     _until: dict[str, float] = field(default_factory=dict)
     """By token: until when, by `clock()`, nobody else can have it, whatever this process slept through."""

@@ -22,7 +22,7 @@ from agent.outcome import Exhausted, Failed, Finished, Outcome, Retry
 from agent.results import system_prompt
 from agent.schema import InvalidInput, model_schema, split_input
 from agent.tool import Tool
-from agent.turn import Lost, Thread, hand_on, work_on_turn
+from agent.turn import Lost, Thread, work_on_turn
 from agent.why import Code, Why, because
 from store import calls, runs
 from store.errors import StoreError
@@ -66,8 +66,6 @@ async def advance(house: House, leases: Leases, claimed: ClaimedRun) -> Outcome:
             waiting = await work_on_turn(house, leases, thread)
             if waiting is not None:
                 return waiting
-        if leases.closing:
-            return await hand_on(house, thread)
         try:
             ended = await _take_turn(house, thread)
         except ModelBusy as error:

@@ -128,9 +128,12 @@ async def _run_allowed(house: House, leases: Leases, thread: Thread, call: Call)
 
 
 async def _wait(house: House, leases: Leases, thread: Thread, call: Call) -> Outcome | None:
-    """An allowed call did not come to its end: it is tried again; None: it has waited for too long."""
+    """An allowed call did not come to its end: it is tried again; None: it has waited for too long.
+
+    A worker that ends begins none: the run is queued again as it is, for any other.
+    """
     if leases.closing:
-        return await hand_on(house, thread)
+        return await _queue_again(house, thread, "its worker was asked to end", 0.0)
     waited = await calls.waited(house.db, call.id)
     if waited > LONGEST_WAIT and await _give_up(house, thread, call):
         return None
@@ -141,11 +144,6 @@ async def _give_up(house: House, thread: Thread, call: Call) -> bool:
     """Tell the model that its items were never free; False: an attempt has begun, which has to end."""
     result = results.waited_in_vain(call.tool).to_json()
     return await calls.give_up_waiting(house.db, call.id, run_token=thread.claimed.token, result=result)
-
-
-async def hand_on(house: House, thread: Thread) -> Outcome:
-    """This worker ends: the run is queued again as it is, for any other."""
-    return await _queue_again(house, thread, "its worker was asked to end", 0.0)
 
 
 async def _come_back(house: House, thread: Thread, why: str, seconds: float = 0.0) -> Outcome:
