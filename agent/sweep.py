@@ -12,7 +12,7 @@ from agent.house import House
 from agent.settle import remind
 from agent.why import Code, because
 from store import approvals, calls, clicks, runs
-from store.errors import StatementRefused, StoreError
+from store.errors import StatementRefused, StoreError, WrittenByNewer
 from store.records import Approval, Call, ClaimedCall
 
 log = structlog.get_logger(__name__)
@@ -45,8 +45,8 @@ async def _apart(move: Awaitable[int], **subject: str) -> int:
     """How many rows it moved; none if it fails, unless the database cannot be asked at all."""
     try:
         return await move
-    except StatementRefused as error:
-        log.warning("the database refused a step of the sweep", error=str(error), **subject)
+    except (StatementRefused, WrittenByNewer) as error:
+        log.warning("a row or a step of the sweep was left", error=str(error), **subject)
         return 0
     except StoreError:
         raise

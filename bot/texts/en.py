@@ -404,7 +404,7 @@ ENGLISH = Texts(
         stopped="Stopped: what waited of “{task}” does not run any more.",
         stopped_but_executing=(
             "Stopped: what waited of “{task}” does not run any more; what is already running is let finish, "
-            "and its card, or where it has none its thread, will say how it ended."
+            "and its card, if it has one, will say how it ended."
         ),
         stopped_but_unknown=(
             "Stopped: what waited of “{task}” does not run any more; of what was tried before, somebody has "

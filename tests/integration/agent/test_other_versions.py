@@ -1,10 +1,12 @@
 """A row that only another version can read stops no worker, and hides no other row."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent.drift import withdraw_outdated
+from agent.leases import Leases
 from agent.scripted import call, say, script, step
 from agent.sweep import sweep
 from store import calls
@@ -15,6 +17,13 @@ from tests.databases import Database
 from tests.integration.agent.office import Office, office
 
 TWO = script(step(call("pay", {"bills": ["b1"]}), call("pay", {"bills": ["b2"]})))
+
+ONE_EACH = [
+    script(
+        step(call("pay", {"bills": [bill]})), step(say("Done.")), when=lambda text, bill=bill: bill in text
+    )
+    for bill in ("b1", "b2")
+]
 
 
 def by_a_newer(o: Office, approval: Approval) -> None:
@@ -32,22 +41,18 @@ async def two_asked(o: Office) -> list[Approval]:
     return await o.all_asked()
 
 
+async def asked_by_two_runs(o: Office) -> list[Approval]:
+    for bill in ("b1", "b2"):
+        await o.start(bill, key=bill, thread=bill)
+        await o.work()
+    return await o.all_asked()
+
+
 async def test_its_call_is_given_back_at_once_and_another_run_s_is_executed(
     database: Database, tmp_path: Path
 ) -> None:
-    scripts = [
-        script(
-            step(call("pay", {"bills": [bill]})),
-            step(say("Done.")),
-            when=lambda text, bill=bill: bill in text,
-        )
-        for bill in ("b1", "b2")
-    ]
-    async with office(database, tmp_path, *scripts) as o:
-        for bill in ("b1", "b2"):
-            await o.start(bill, key=bill, thread=bill)
-            await o.work()
-        newer, own = await o.all_asked()
+    async with office(database, tmp_path, *ONE_EACH) as o:
+        newer, own = await asked_by_two_runs(o)
         await o.approve(newer)
         await o.approve(own)
         by_a_newer(o, newer)
@@ -83,3 +88,24 @@ async def test_votes_in_another_form_are_another_version_s_too(database: Databas
         o.execute("UPDATE approvals SET votes = '[{\"who\": 1}]' WHERE id = %s", newer.id)
         with pytest.raises(WrittenByNewer, match="run the newer one"):
             await o.approval(newer.id)
+
+
+async def test_nor_is_the_clock_stopped_by_one_whose_worker_is_gone_or_whose_outcome_is_unknown(
+    database: Database, tmp_path: Path
+) -> None:
+    async with office(
+        database, tmp_path, *(replace(one, steps=one.steps[:1]) for one in ONE_EACH), repeatable=False
+    ) as o:
+        newer, own = await asked_by_two_runs(o)
+        await o.approve(newer)
+        token = Leases.new_token()
+        claimed = await calls.claim(o.house.db, token=token, worker="newer", lease=1.0)
+        assert claimed is not None
+        assert await calls.start_attempt(o.house.db, claimed, key="k", repeatable=False, lease=1.0)
+        by_a_newer(o, newer)
+        o.shift_clock("30 hours")
+        await sweep(o.house)
+        assert (await o.approval(own.id)).status is ApprovalStatus.EXPIRED
+        by_this(o, newer)
+        await sweep(o.house)
+        assert (await o.approval(newer.id)).status is ApprovalStatus.UNKNOWN

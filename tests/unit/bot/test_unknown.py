@@ -222,7 +222,7 @@ def test_a_stopped_run_says_what_of_it_is_not_over(left: tuple[Approval, ...], w
 def test_a_call_that_asked_nobody_and_is_running_is_let_finish_too() -> None:
     said = read(accepted(replies.stopped(Stopped(a_run(), (), under_way=True), EN)))
     assert (
-        "what is already running is let finish, and its card, or where it has none its thread, will" in said
+        "what is already running is let finish, and its card, if it has one, will say how it ended." in said
     )
 
 
