@@ -1,6 +1,7 @@
 """A person stops a run: who may is checked, then one statement cancels what waits."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from agent.approvers import same_person
@@ -9,8 +10,8 @@ from agent.policy import Person
 from agent.start import WrongStatus, cancel_run
 from store import approvals, audit, calls, runs
 from store.errors import after_commit
-from store.records import Approval, Run
-from store.transitions import OPEN_APPROVALS, CallStatus
+from store.records import Actor, Approval, Run
+from store.transitions import OPEN_APPROVALS, ApprovalStatus, CallStatus
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,17 @@ class Stopped:
 
 @dataclass(frozen=True)
 class NotStopped:
-    """Nothing was stopped; `ended` is the status of what had ended, `roles` are those that may stop it."""
+    """Nothing was stopped; `roles` are those that may stop it.
+
+    `ended` is the status of what had ended, with who ended it if a person did, and when.
+    """
 
     why: Literal["no_such", "not_yours", "ended"]
     run: Run | None = None
     ended: str | None = None
     roles: tuple[str, ...] = ()
+    by: Actor | None = None
+    at: datetime | None = None
 
 
 async def cancel_as(house: House, subject: str, person: Person) -> Stopped | NotStopped:
@@ -52,11 +58,14 @@ async def cancel_as(house: House, subject: str, person: Person) -> Stopped | Not
         await _record_refusal(house, run, person)
         return NotStopped("not_yours", run, roles=roles)
     if approval is not None and approval.status not in OPEN_APPROVALS:
-        return NotStopped("ended", run, approval.status.value)
+        by = approval.decided_by if approval.status is ApprovalStatus.REJECTED else None
+        by = by or await runs.stopped_by(house.db, run.id)
+        return NotStopped("ended", run, approval.status.value, by=by, at=approval.ended_at)
     try:
         stopped = await cancel_run(house, run.id, person.actor(role))
     except WrongStatus as error:
-        return NotStopped("ended", error.run, error.run.status.value)
+        ended = error.run
+        return NotStopped("ended", ended, ended.status.value, by=error.stopped_by, at=ended.ended_at)
     with after_commit():
         left = [one for one in await approvals.of_run(house.db, run.id) if one.status in OPEN_APPROVALS]
         turn = await calls.of_turn(house.db, run.id, run.turn)

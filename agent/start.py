@@ -28,10 +28,10 @@ class TaskTooLong(ValueError):
 
 
 class WrongStatus(Exception):
-    """The run is in a status in which this cannot be done."""
+    """The run is in a status in which this cannot be done; `stopped_by` is who stopped it, if it was."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, stopped_by: Actor | None = None) -> None:
+        self.run, self.stopped_by = run, stopped_by
         super().__init__(f"run {run.id} is {run.status}")
 
 
@@ -101,5 +101,5 @@ async def _after(house: House, run_id: str, done: bool) -> Run | None:
             return await runs.read(house.db, run_id)
     run = await runs.read(house.db, run_id)
     if run is not None:
-        raise WrongStatus(run)
+        raise WrongStatus(run, await runs.stopped_by(house.db, run_id))
     return None

@@ -224,7 +224,11 @@ def not_stopped(refused: NotStopped, subject: str, texts: Texts) -> Message:
     if run is None:
         return sentence(fill(reply.stop_no_such, id=words(subject, limits.NAME)))
     if refused.why == "ended":
-        return sentence(fill(reply.stop_ended, status=vars(texts.ended).get(refused.ended or "", "")))
+        status = vars(texts.ended).get(refused.ended or "", "")
+        if refused.by is None or refused.at is None:
+            return sentence(fill(reply.stop_ended, status=status))
+        when = moment(refused.at, texts)
+        return sentence(fill(reply.stop_ended_by, status=status, who=who(refused.by, texts), when=when))
     by = who(run.requester, texts)
     return sentence(fill(reply.stop_not_yours, requester=by, roles=roles(refused.roles)))
 

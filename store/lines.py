@@ -10,10 +10,10 @@ from store import rows
 from store.approvals import OF_RUN
 from store.engine import Database
 from store.records import Actor, Line
-from store.statements.fragments import MAY_BE_LATE, again_after_a_lapse
+from store.statements.fragments import MAY_BE_LATE, STOPPED_BY, again_after_a_lapse
 
 _RUN = f"""SELECT {rows.RUN}, n.team_id, n.channel_id, n.thread_ts, w.ts, house_now() AS now,
-       (SELECT s.data -> 'by' FROM notices s WHERE s.dedupe_key = 'cancelled:' || r.id) AS stopped_by
+       {STOPPED_BY.format(run="r.id")} AS stopped_by
   FROM runs r JOIN conversations n ON n.id = r.conversation_id
   JOIN notices w ON w.dedupe_key = 'received:' || r.id
  WHERE r.id = %s"""

@@ -22,7 +22,7 @@ from store.records import (
     RunId,
 )
 from store.statements import runs as sql
-from store.statements.fragments import is_let_finish
+from store.statements.fragments import STOPPED_BY, is_let_finish
 from store.statements.leases import RECOVER_RUNS, RENEW
 from store.transitions import OPEN_APPROVALS, quoted
 from store.values import dump, new_id, text
@@ -292,6 +292,12 @@ async def cancel(db: Database, run_id: str, actor: Actor, cancelled: Json, why_j
     `why_json` says why what was attempted is tried no more, for those who read it in other words.
     """
     return await db.one(sql.CANCEL_RUN, _stopping(run_id, actor, cancelled, why_json)) is not None
+
+
+async def stopped_by(db: Database, run_id: str) -> Actor | None:
+    """Who stopped the run; None: nobody did, or that is not known."""
+    row = await db.one(f"SELECT {STOPPED_BY.format(run='%s::text')} AS by", [run_id])
+    return None if row is None or row["by"] is None else Actor.from_json(row["by"])
 
 
 def _stopping(run_id: str, actor: Actor, cancelled: Json, why_json: Json) -> dict[str, Any]:

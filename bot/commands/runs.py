@@ -146,10 +146,15 @@ async def _stop(run_id: str) -> tuple[Run, list[Approval]]:
             run = _there(await cancel_run(house, run_id, OPERATOR), run_id)
             return run, await approvals.of_run(db, run_id)
         except WrongStatus as error:
+            by = f" by {_named(error.stopped_by)}" if error.stopped_by else ""
             raise CommandFailed(
-                f"{run_id} has ended already ({error.run.status.value}): "
+                f"{run_id} has ended already ({error.run.status.value}{by}): "
                 f"`vistobueno runs show {run_id}` says how."
             ) from error
+
+
+def _named(actor: Actor) -> str:
+    return "the operator" if actor.kind == "operator" else actor.name or actor.user_id or actor.kind
 
 
 async def _again(run_id: str) -> Run:

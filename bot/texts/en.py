@@ -419,6 +419,7 @@ ENGLISH = Texts(
         stop_no_such="There is no approval and no run “{id}” here, so nothing was stopped.",
         stop_not_yours="Only {requester} or {roles} may stop this, so nothing was stopped.",
         stop_ended="This has ended already ({status}), so there is nothing to stop.",
+        stop_ended_by="This has ended already ({status} by {who} {when}), so there is nothing to stop.",
     ),
     why=WhyWords(
         said="{text}",

@@ -386,6 +386,7 @@ class ReplyWords:
     stop_no_such: str
     stop_not_yours: str
     stop_ended: str
+    stop_ended_by: str
 
 
 @dataclass(frozen=True)

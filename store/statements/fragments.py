@@ -36,6 +36,9 @@ RELEASE_ITEMS = "free AS (DELETE FROM held_items h USING call WHERE h.call_id = 
 # after 8 s at most, and what stands between us and Slack seldom waits for longer than 30 s.
 MAY_BE_LATE = "house_now() + make_interval(secs => 30)"
 
+# Who stopped the run with this id, as it was written with the notice of it.
+STOPPED_BY = "(SELECT s.data -> 'by' FROM notices s WHERE s.dedupe_key = 'cancelled:' || {run})"
+
 
 def again_after_a_lapse(row: str) -> str:
     """When to show once more what is claimed: its last publisher is gone if it still has a token."""

@@ -15,11 +15,11 @@ from typing import Literal
 import psycopg
 import structlog
 
+from agent.cancel import Stopped, cancel_as
 from agent.decide import Recorded, Refused, confirm_draft, decide
 from agent.edit import draft_edit
 from agent.house import House
 from agent.policy import Person
-from agent.start import WrongStatus, cancel_run
 from agent.sweep import expire
 from agent.toolbox import by_name
 from agent.usercode import UserCode
@@ -27,7 +27,7 @@ from bot import replies
 from bot.texts import texts
 from store import approvals
 from store.engine import Database
-from store.records import Actor, Draft
+from store.records import Draft
 from store.transitions import ApprovalStatus
 from tests.databases import Database as OwnDatabase
 from tests.integration.agent.office import POLICY, TEAM, policy_of
@@ -37,7 +37,6 @@ USERS = ("U0MARTA", "U0M1", "U0M2", "U0M3", "U0M4", "U0M5", "U0M6", "U0M7")
 RACERS = len(USERS)
 PATIENCE = 60.0
 SPANS = (0.005, 0.005, 0.02, 0.1)  # seconds in which deadline and clicks come, in turn: machines are slow
-OPERATOR = Actor("operator", name="Olga")
 EN = texts("en")
 Kind = Literal["approve/approve", "approve/reject", "approve/expire", "edit/approve", "cancel/approve"]
 Part = Callable[[], Awaitable["Said | None"]]
@@ -181,11 +180,10 @@ class Racer:
         return confirm
 
     async def _cancel(self, race: Race) -> Said:
-        try:
-            await cancel_run(self.house, race.run_id, OPERATOR)
-        except WrongStatus as error:
-            return Said(self.number, "cancel", False, str(error))
-        return Said(self.number, "cancel", True, "")
+        done = await cancel_as(self.house, race.run_id, self.person)
+        if isinstance(done, Stopped):
+            return Said(self.number, "cancel", True, replies.stopped(done, EN).text)
+        return Said(self.number, "cancel", False, replies.not_stopped(done, race.run_id, EN).text)
 
     def _told(self, part: str, done: Recorded | Refused) -> Said:
         if isinstance(done, Recorded):

@@ -125,7 +125,7 @@ async def test_what_has_ended_is_neither_cancelled_nor_tried_again(database: Dat
     assert (await answered("runs", "cancel", run_id, DATABASE_URL=database.url)).code == 0
     before = contents(database)
     again = await answered("runs", "cancel", run_id, DATABASE_URL=database.url)
-    assert again.sentence.startswith(f"{run_id} has ended already (cancelled): ")
+    assert again.sentence.startswith(f"{run_id} has ended already (cancelled by the operator): ")
     retried = await answered("runs", "retry", run_id, DATABASE_URL=database.url)
     assert retried.sentence.startswith(f"{run_id} is cancelled and cannot be tried again: ")
     assert contents(database) == before

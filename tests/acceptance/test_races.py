@@ -49,12 +49,16 @@ def run_races(o: Office, database: Database, folder: Path, kind: Kind) -> list[t
 
 @dataclass(frozen=True)
 class End:
-    """How an approval ended: who decided it last, how many decisions are recorded, and the ends, in order."""
+    """How an approval ended: who decided it last, how many decisions are recorded, and the ends, in order.
+
+    `late`: somebody decided when its time was over.
+    """
 
     status: str
     by: str | None
     decisions: int
     events: list[str]
+    late: bool = False
 
 
 def ends(o: Office) -> dict[str, End]:
@@ -63,7 +67,8 @@ def ends(o: Office) -> dict[str, End]:
         """SELECT id, status::text, decided_by->>'name',
        (SELECT count(*) FROM decisions d WHERE d.approval_id = a.id),
        ARRAY(SELECT kind FROM audit_events e WHERE e.approval_id = a.id
-                AND kind IN ('approval.approved', 'approval.rejected', 'approval.expired') ORDER BY seq)
+                AND kind IN ('approval.approved', 'approval.rejected', 'approval.expired') ORDER BY seq),
+       coalesce(decided_at, '-infinity') >= expires_at
   FROM approvals a"""
     )
     return {approval_id: End(*values) for approval_id, *values in found}
@@ -85,6 +90,7 @@ async def test_one_of_eight_wins_each_time_and_the_others_are_told_who(
     ended, won = ends(many_ask), Counter[str]()
     for approval_id, told in said:
         winners, end = [one for one in told if one.won], ended[approval_id]
+        assert not end.late, f"{approval_id} was decided after its deadline"
         assert len(winners) == end.decisions == (0 if end.status == "expired" else 1)
         part, name = (winners[0].part, NAMES[winners[0].racer]) if winners else ("expire", None)
         assert (end.status, end.by, end.events) == (STATUS[part], name, [f"approval.{STATUS[part]}"])
@@ -101,7 +107,8 @@ async def test_one_of_eight_stops_a_run_and_who_would_approve_is_told(
     said = run_races(many_runs_ask, database, tmp_path, "cancel/approve")
     ended, first = ends(many_runs_ask), Counter[str]()
     for approval_id, told in said:
-        [_] = [one for one in told if one.won and one.part == "cancel"]
+        [first_to_stop] = [one for one in told if one.won and one.part == "cancel"]
+        stopped_by = NAMES[first_to_stop.racer]
         approvers = [one for one in told if one.won and one.part == "approve"]
         by = NAMES[approvers[0].racer] if approvers else None
         events = ["approval.approved"] * len(approvers)
@@ -109,9 +116,10 @@ async def test_one_of_eight_stops_a_run_and_who_would_approve_is_told(
         assert len(told) == RACERS
         for loser in told:
             if not loser.won and loser.part == "approve":
-                assert "stopped" in loser.words or f"by {by}" in loser.words, loser
+                # one that comes between the two is told of either: the approval, or the stop
+                assert f"stopped by {stopped_by}" in loser.words or f"approved by {by}" in loser.words, loser
             elif not loser.won:
-                assert loser.words.endswith("is cancelled"), loser
+                assert f"(cancelled by {stopped_by} " in loser.words, loser
         first["approve" if approvers else "cancel"] += 1
     assert set(first) == {"approve", "cancel"}, f"they did not collide: {first}"
     await many_runs_ask.work()

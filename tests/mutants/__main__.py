@@ -44,7 +44,7 @@ class Runner:
     """
 
     def __init__(self, copies: Sequence[Path], server: str, template: str) -> None:
-        self._server = {databases.SERVER_VARIABLE: server}
+        self._server = {databases.SERVER_VARIABLE: server, "VISTOBUENO_TEST_UNSHRUNK": "1"}
         self._migrated = self._server | {databases.TEMPLATE_VARIABLE: template}
         self._copies: SimpleQueue[Path] = SimpleQueue()
         for copy in copies:

@@ -2,6 +2,7 @@
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -45,6 +46,9 @@ class World:
     due: int = 38
     strict: bool = False
     line: Line | None = None
+    is_claimed: Callable[[str | None], bool] = lambda token: True
+    """Whether there is a call with this claim, whose lease is not over."""
+    begun_without_claim: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -55,6 +59,11 @@ class World:
     def of(self, key: str | None) -> list[Effect]:
         """What was done under a key."""
         return [effect for effect in self.effects if effect.key == key]
+
+    def begins(self, line: Line, key: str) -> None:
+        """A process is inside a tool, and must have its claim."""
+        if not self.is_claimed(line.token):
+            self.begun_without_claim.append(f"{line.name} began {key} without its claim")
 
     def charge(self, tool: str, key: str, bills: list[str], *, honours_keys: bool) -> None:
         """Pay, without looking whether it is paid already; a known key gets its first answer again."""
@@ -84,6 +93,7 @@ def tools_of(world: World, input: type[Pay]) -> tuple[Tool, ...]:
         def execute(input: Pay, ctx: Context) -> dict[str, int]:
             line, key = world.line, ctx.idempotency_key
             assert line is not None and key is not None
+            world.begins(line, key)
             fault = world.faults.pop(0) if world.faults else None
             line.pass_in_tool(key, after=False)
             if fault == "refused":

@@ -2,6 +2,7 @@
 
 `short`, for `make test`: the same ones each time, so that a failure comes again by itself. `long`, for
 `make test-long`: others each time; a failure prints its seed, and VISTOBUENO_TEST_SEED tries that one again.
+With VISTOBUENO_TEST_UNSHRUNK a failure is told as it was found: a mutant needs no shortest example.
 """
 
 import os
@@ -9,9 +10,10 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-_EITHER = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
+_PHASES = (Phase.generate,) if os.environ.get("VISTOBUENO_TEST_UNSHRUNK") else tuple(Phase)
+_EITHER = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None, phases=_PHASES)
 
 settings.register_profile("short", _EITHER, max_examples=200, stateful_step_count=20)
 settings.register_profile("long", _EITHER, max_examples=5_000, stateful_step_count=30)

@@ -174,6 +174,11 @@ class Laws:
         """A sentence for each thing that is not as it must be."""
         return [f"{law}: {found}" for law, found in self._connection.execute(_CHECK)]
 
+    def is_claimed(self, token: str | None) -> bool:
+        """Whether a call is claimed with this token, and the lease is not over."""
+        query = "SELECT '', '' FROM calls WHERE token = %s AND lease_until > house_now()"
+        return self._connection.execute(query, [token]).fetchone() is not None
+
     def shift_clock(self, seconds: float) -> None:
         """Let the house's clock be ahead by so much."""
         self._connection.execute(

@@ -47,6 +47,8 @@ class Line(Database):
         self.inside: str | None = None
         """The key whose tool it is held in."""
         self.broken: list[str] = []
+        self.token: str | None = None
+        """Of the claim that a statement named last."""
         self._go = asyncio.Event()
         self._gate = threading.Event()
         self._loop = asyncio.get_running_loop()
@@ -120,6 +122,8 @@ class Line(Database):
         if table is None:
             return await super().query(sql, params)
         key = "call" if table == "calls" else "run"
+        if table == "calls":
+            self.token = named["token"]
         before = await super().query(f"SELECT status, token FROM {table} WHERE id = %s", [named[key]])
         answer = await super().query(sql, params)
         claims = "run_token" in named and "outcome" not in named

@@ -99,7 +99,7 @@ class Town:
         self.laws.empty()
         self.ahead = 0.0
         self.laws.shift_clock(0)
-        self.world, self.model = World(), PlannedModel()
+        self.world, self.model = World(is_claimed=self.laws.is_claimed), PlannedModel()
         self.releases = [self._release(input) for input in RELEASES]
         self.release = dict.fromkeys((*WORKERS, "web"), 0)
         self.workers: dict[str, Worker] = {}
@@ -285,7 +285,7 @@ class Town:
     def faults(self) -> list[str]:
         """Everything that is not as it must be."""
         errors = [str(entry) for entry in self.log.entries if entry["log_level"] in ("error", "critical")]
-        unclaimed = [fault for line in self.lines for fault in line.broken]
+        unclaimed = [fault for line in self.lines for fault in line.broken] + self.world.begun_without_claim
         broken = self.run(audit.verify(self.db)).broken
         return [*self.laws.broken(), *broken, *unclaimed, *self.model.broken, *errors, *self._effects()]
 

@@ -60,18 +60,30 @@ def test_where_keys_are_forgotten_nobody_knows_until_a_person_lets_it_be_tried_a
     assert expected(point, Decision.APPROVE, WITH_KEYS) == wanted.tried_again
 
 
-def test_without_node_the_cells_at_the_outsiders_stripe_are_named_and_missing_only_in_ci(
+def test_without_node_the_cells_at_the_outsiders_stripe_are_missing_and_it_is_said_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("PATH", "")
     [kept, lacking] = cells = [Cell(POINTS[0], Decision.APPROVE, kind) for kind in (WITHOUT_KEYS, WITH_KEYS)]
     assert left_out(cells) == "Not played (needs the program node): answer / approve / Stripe"
     results = Results([Played(kept.name, None, "", 1.0)], [])
-    assert [results.are_green(cells, ci=ci) for ci in (False, True)] == [True, False]
-    assert not Results([Played(lacking.name, None, "", 1.0)], []).are_green(cells, ci=False)
+    assert results.are_green([kept], 0)
+    assert not results.are_green([lacking], 0)
+    assert not results.are_green(cells, 0)
     told = as_json([POINTS[0]], cells, results.cells, [], 1.0)["cells"]
     assert [cell["outcome"] for cell in told] == ["green", "missing"]
     assert told[1]["why"] == "needs the program node"
+
+
+def test_what_is_red_or_missing_a_cell_or_a_random_kill_makes_it_fail() -> None:
+    cell = Cell(POINTS[0], Decision.APPROVE, WITHOUT_KEYS)
+    green, red = Played(cell.name, None, "", 1.0), Played(cell.name, "wrong", "", 1.0)
+    hit = Played("run 0", None, "", 1.0, ("queued", "running"))
+    assert Results([green], [hit]).are_green([cell], 2)
+    assert not Results([green], [hit]).are_green([cell], 3)
+    assert not Results([green], []).are_green([cell], 1)
+    assert not Results([red], [hit]).are_green([cell], 2)
+    assert not Results([green], [hit, Played("run 1", "wrong", "", 1.0)]).are_green([cell], 2)
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)

@@ -234,7 +234,11 @@ def test_a_call_that_asked_nobody_and_is_running_is_let_finish_too() -> None:
             NotStopped("not_yours", a_run(MARTA), roles=("admin",)),
             "Only Marta Gil (support_lead) or admin may",
         ),
-        (NotStopped("ended", a_run(), "rejected"), "This has ended already (rejected)"),
+        (NotStopped("ended", a_run(), "completed"), "This has ended already (completed), so"),
+        (
+            NotStopped("ended", a_run(), "rejected", by=MARTA, at=NOW),
+            "This has ended already (rejected by Marta Gil (support_lead) 2026-11-26 23:10 UTC), so",
+        ),
     ],
 )
 def test_why_nothing_was_stopped_is_said(refused: NotStopped, words: str) -> None:
