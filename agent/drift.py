@@ -51,13 +51,18 @@ def changed_since(
         return because(Code.TOOL_GONE, tool=name)
     if not verify(shown):
         return because(Code.SHOWN_ALTERED)
-    if schema_hash(tool) != shown.schema_hash or tool.effect != effect:
+    if not is_as_shown(tool, effect, shown):
         return because(Code.TOOL_CHANGED, tool=name)
     if rule is not None and not tool.can_ask:  # it measures nothing to compare with what was shown
         return because(Code.TOOL_CHANGED, tool=name)
     if rule is not None and is_stricter(house.policy.rule_for(name), rule):
         return because(Code.RULE_STRICTER, tool=name)
     return None
+
+
+def is_as_shown(tool: Tool, effect: str | None, shown: Measured) -> bool:
+    """Whether it has the schema and the class of effect with which something was shown."""
+    return schema_hash(tool) == shown.schema_hash and tool.effect == effect
 
 
 def is_stricter(now: Rule, then: Rule) -> bool:

@@ -8,17 +8,15 @@ import structlog
 from pydantic import BaseModel
 
 from agent import results
-from agent.canonical import digest
-from agent.drift import Stale
+from agent.drift import Stale, is_as_shown
 from agent.edited import edit_of, with_edit
 from agent.house import House
 from agent.leases import Leases, clock
-from agent.measure import CannotMeasure, context, validated
+from agent.measure import CannotMeasure, as_shown, context
 from agent.progress import Count
 from agent.recheck import recheck, recheck_in, shown_of
 from agent.result_form import is_json, is_lazy, kept_output, unreadable
 from agent.results import Result
-from agent.schema import InvalidInput, schema_hash
 from agent.tool import Tool, ToolError
 from agent.usercode import NotBegun, UserCodeFailed, UserCodeTimeout
 from agent.why import Code, Why, because, said
@@ -116,13 +114,12 @@ class Execution:
     async def _input_to_run(self) -> BaseModel | None:
         """The input, if tool and schema still read it as it was shown, for the same effect; else None."""
         tool = self.tool
-        if tool is None or schema_hash(tool) != self.shown.schema_hash or tool.effect != self.call.effect:
+        if tool is None or not is_as_shown(tool, self.call.effect, self.shown):
             return None
         try:
-            input, kept = await validated(self.house, tool, self.shown.input)
-        except (InvalidInput, CannotMeasure):
+            return await as_shown(self.house, tool, self.shown)
+        except CannotMeasure:
             return None
-        return input if digest(kept) == self.shown.input_hash else None
 
     async def _run(self, tool: Tool, input: BaseModel, key: str) -> Ended | None:
         count = Count()

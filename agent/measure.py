@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from pydantic import BaseModel
 
-from agent.canonical import Json
+from agent.canonical import Json, digest
 from agent.facts import Facts
 from agent.house import House
 from agent.judge import judge
@@ -75,6 +75,15 @@ async def validated(
         passing=(InvalidInput, CannotMeasure),
     )
     return read
+
+
+async def as_shown(house: House, tool: Tool, shown: Measured) -> BaseModel | None:
+    """The input as the tool reads it now; None: that is not what was shown. Raises CannotMeasure."""
+    try:
+        input, kept = await validated(house, tool, shown.input)
+    except InvalidInput:
+        return None
+    return input if digest(kept) == shown.input_hash else None
 
 
 def _validated(tool: Tool, raw: object, to_keep: bool) -> tuple[BaseModel, dict[str, Json]]:

@@ -5,10 +5,11 @@ from typing import Literal
 
 from agent import results
 from agent.decide import RefusalKind, Refused, refuse
+from agent.drift import is_as_shown
 from agent.edited import with_edit
 from agent.house import House
+from agent.measure import CannotMeasure, as_shown
 from agent.policy import Person, acting_role, may_decide
-from agent.schema import schema_hash
 from store import approvals, calls, runs
 from store.records import Actor, Approval, NobodyKnows
 from store.transitions import RunStatus
@@ -89,15 +90,25 @@ async def _cannot_try_again(house: House, approval: Approval) -> RefusalKind | N
     known = NobodyKnows.of(approval)
     if known is None or known.retry_until <= approval.now:
         return "too_old"
-    if not may_run(house, approval):
+    if not may_run(house, approval) or not await _reads_the_same(house, approval):
         return "tool_changed"
     return "run_stopped" if await is_stopped(house, approval) else None
 
 
 def may_run(house: House, approval: Approval) -> bool:
-    """Whether its tool is still there and reads the input as it was shown."""
+    """Whether its tool is still there, and the same thing. Nothing of the tool's own code is called."""
     tool = house.tools.get(approval.tool)
-    return tool is not None and schema_hash(tool) == approval.shown.schema_hash
+    if tool is None or house.only_reads(approval.tool):
+        return False
+    return is_as_shown(tool, approval.effect, approval.shown)
+
+
+async def _reads_the_same(house: House, approval: Approval) -> bool:
+    """Whether the tool reads the input as it was shown; also if that cannot be found out just now."""
+    try:
+        return await as_shown(house, house.tools[approval.tool], approval.shown) is not None
+    except CannotMeasure:
+        return True
 
 
 async def is_stopped(house: House, approval: Approval) -> bool:

@@ -5,21 +5,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import field_validator
 
 from agent.decide import Refused
 from agent.scripted import Asked, call, expect_results, say, script, step
-from agent.settle import REMIND_AFTER, Said, Settled, settle
+from agent.settle import REMIND_AFTER, Said, Settled, may_run, settle
 from agent.start import cancel_run
 from agent.sweep import sweep
+from agent.tool import Risk
 from store import approvals, audit, cards
 from store.records import Approval, NobodyKnows
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
+from tests.integration.agent import till
 from tests.integration.agent.office import LEO, Office, office, with_tool, without
 
 BILLS = ["b1", "b2"]
 PAY, TIP = call("pay", {"bills": BILLS}), call("tip", {"bills": ["b1"]})
 ASKED, DONE = script(step(PAY)), script(step(PAY), step(say("That is all.")))
+MEASURING = ("facts", "policy", "preview", "precondition")
 NEXT_DAY = "24 hours 1 second"
 
 
@@ -237,13 +241,30 @@ async def test_it_is_not_tried_again_a_day_after_the_first_attempt_and_is_still_
         assert o.world.attempts == [1]
 
 
-@pytest.mark.parametrize("change", ["changed", "gone"])
+class Pay(till.Pay):
+    """Pay these bills."""
+
+    @field_validator("bills")
+    @classmethod
+    def takes_none_any_more(cls, bills: list[str]) -> list[str]:
+        raise ValueError("no bill is taken any more")
+
+
+@pytest.mark.parametrize("change", ["version", "effect", "only reads", "validation", "gone"])
 async def test_it_is_not_tried_again_with_another_tool(
     database: Database, tmp_path: Path, change: str
 ) -> None:
     async with office(database, tmp_path, ASKED, repeatable=False) as o:
         approval = await lost(o)
-        house = with_tool(o.house, "pay", version="2") if change == "changed" else without(o.house, "pay")
+        house = {
+            "version": with_tool(o.house, "pay", version="2"),
+            "effect": with_tool(o.house, "pay", effect="mail"),
+            "only reads": with_tool(o.house, "pay", risk=Risk.READ_ONLY, **dict.fromkeys(MEASURING)),
+            "validation": with_tool(o.house, "pay", input=Pay),
+            "gone": without(o.house, "pay"),
+        }[change]
+        assert may_run(o.house, approval)
+        assert may_run(house, approval) == (change == "validation")  # which only the tool's own code knows
         outcome = await settle(house, approval.id, 1, 1, o.person(), "try_again")
         assert why(outcome) == "tool_changed"
         assert isinstance(await settle(house, approval.id, 1, 1, o.person(), "ran"), Settled)
