@@ -1,7 +1,7 @@
 """Cards: copies of an approval in Slack, each with the version it shows and the version it should show.
 
 Who changes cards of several approvals in one step has locked all of these approvals, by id; a card by itself
-is changed without its approval, by who locks nothing else.
+is changed without its approval, by who locks nothing else but the lines behind it, and these last.
 """
 
 from collections.abc import Collection
@@ -117,7 +117,7 @@ async def posted(db: Database, card: Card, token: str, *, channel_id: str, ts: s
     }
     is_post = card.ts is None and card.user_id is None
     replaced_follows = [(_REPLACED_FOLLOWS_A_POST, own)] if is_post else []
-    *_, row = await db.together(*replaced_follows, (_LINES_BEHIND_FOLLOW, own), (_POSTED, own))
+    *_, row, _ = await db.together(*replaced_follows, (_POSTED, own), (_LINES_BEHIND_FOLLOW, own))
     return bool(row)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from store import approvals, audit, calls, cards, runs
 from store.engine import Database
-from store.records import Approval, Card, ClaimedCall
+from store.records import Approval, Card, ClaimedCall, Run
 from store.runs import Outcome
 from tests import databases
 from tests.integration.store.rows import (
@@ -57,16 +57,17 @@ def impatient(database: databases.Database) -> databases.Database:
 
 @pytest.fixture
 def lingering(impatient: databases.Database) -> databases.Database:
-    """Whoever changes a card keeps it for a moment before going on to the next."""
+    """Whoever changes a card or a notice keeps it for a moment before going on to the next."""
     execute(
         impatient.admin_url,
         """CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql
            AS $$ BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END $$""",
     )
-    execute(
-        impatient.admin_url,
-        "CREATE TRIGGER linger BEFORE UPDATE ON cards FOR EACH ROW EXECUTE FUNCTION linger()",
-    )
+    for table in ("cards", "notices"):
+        execute(
+            impatient.admin_url,
+            f"CREATE TRIGGER linger BEFORE UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION linger()",
+        )
     return impatient
 
 
@@ -192,6 +193,7 @@ async def test_publishers_and_people_on_cards_that_warn_of_each_other_and_replac
 ) -> None:
     for seed in range(8):
         turn = await pending_approvals(db, [["b1"], ["b1", "b2"], ["b2"], ["b1"]], quorum=2)
+        reply = await a_reply_behind(db, turn[0])
         chosen = random.Random(seed)
         for new, old in zip(chosen.sample(turn, 3), turn, strict=False):
             await db.query(
@@ -203,9 +205,33 @@ async def test_publishers_and_people_on_cards_that_warn_of_each_other_and_replac
         for approval in turn:
             steps += [partial(vote, db, approval), partial(withdraw, db, approval)]
         await all_at_once(chosen, [*steps, partial(cancel, db, turn[0].run_id)])
-        await cancel(db, turn[0].run_id)
+        for run in (turn[0].run_id, reply.id):
+            await cancel(db, run)
         await db.query("UPDATE cards SET shown_version = wanted_version, again_at = NULL")
     await still_whole(db)
+
+
+async def a_reply_behind(db: Database, approval: Approval) -> Run:
+    """A run that waits behind the approval's, with a line that says so."""
+    reply = await a_run(db, thread=approval.conversation.thread_ts)
+    await db.query("UPDATE notices SET ts = '1.2' WHERE dedupe_key = %s", [f"received:{reply.id}"])
+    return reply
+
+
+async def test_two_publishers_of_which_one_posts_what_replaces_the_others_card(
+    db: Database, lingering: databases.Database
+) -> None:
+    for seed in range(8):
+        old, new = await pending_approvals(db, [["b1"], ["b2"]])
+        reply = await a_reply_behind(db, old)
+        await db.query("UPDATE approvals SET replaces = %s WHERE id = %s", [old.id, new.id])
+        taken = [await cards.claim_behind(db, token=f"t{n}", worker="w", lease=LEASE) for n in range(2)]
+        there = [(card, {"channel_id": "C0APPROVALS", "ts": f"{seed}.{n}"}) for n, card in enumerate(taken)]
+        shown = [cards.posted(db, card, card.token or "", version=1, **at) for card, at in there if card]
+        assert await asyncio.gather(*shown) == [True, True]
+        for run in (old.run_id, reply.id):
+            await cancel(db, run)
+        await db.query("UPDATE cards SET shown_version = wanted_version")
 
 
 async def token_of(db: Database, run_id: str) -> str:
