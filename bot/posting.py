@@ -12,6 +12,7 @@ from slack_sdk.errors import SlackApiError
 from bot.blocks import limits
 from bot.blocks.bounded import Message, text_only
 from bot.slack import BROKEN, UNREACHABLE, NotSlack, error_code, retry_after
+from store.errors import WrittenByNewer
 
 log = structlog.get_logger(__name__)
 
@@ -66,6 +67,8 @@ class Fault:
             return cls(code, pause, unanswered, passes=unanswered or code in REFUSED_TOKEN)
         if isinstance(error, UNREACHABLE):
             return cls(f"no answer from Slack ({type(error).__name__})", unanswered=True, passes=True)
+        if isinstance(error, WrittenByNewer):
+            return cls("a row of another version of the app", passes=True)
         return cls(f"a fault of the bot's own ({type(error).__name__})")
 
     def retry_in(self, failures: int) -> float:

@@ -24,7 +24,7 @@ from bot.slack import UNREACHABLE, Slack, Team, error_code, message_link, told
 from bot.texts import Texts
 from bot.wake import Wake
 from store import approvals, cards, lines, notices, runs
-from store.errors import StoreError
+from store.errors import StoreError, WrittenByNewer
 from store.records import DMS, UPDATES, Approval, Card, Notice
 from store.transitions import OPEN_APPROVALS, ApprovalStatus
 
@@ -112,6 +112,8 @@ class SlackPublisher:
         """Make one copy match its row; a fault is stored with the time to try again."""
         try:
             return await self._try_card(claimed)
+        except WrittenByNewer as error:
+            return await self._card_failed(claimed, Fault.of(error))
         except StoreError:
             raise
         except Exception as error:
@@ -256,6 +258,8 @@ class SlackPublisher:
         """Post one notice; a fault is stored with the time to try again."""
         try:
             return await self._try_notice(claimed)
+        except WrittenByNewer as error:
+            return await self._notice_failed(claimed, Fault.of(error))
         except StoreError:
             raise
         except Exception as error:

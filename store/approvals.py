@@ -122,10 +122,18 @@ async def pending_all(db: Database, *, limit: int, offset: int = 0) -> list[Appr
 
 async def pending_after(db: Database, after_id: str, *, limit: int) -> list[Approval]:
     """Those that wait for somebody's say and whose ids are greater than `after_id`, by id."""
-    found = await db.query(
-        f"{_SELECT} WHERE a.status = 'pending' AND a.id > %s ORDER BY a.id LIMIT %s", [after_id, limit]
-    )
-    return rows.readable(found)
+    return await _readable(db, "a.status = 'pending'", limit, after_id)
+
+
+async def _readable(db: Database, where: str, limit: int, after_id: str = "") -> list[Approval]:
+    """The next ones by id that this version can read: a whole page that it cannot hides none behind it."""
+    query = f"{_SELECT} WHERE ({where}) AND a.id > %s ORDER BY a.id LIMIT %s"
+    while found := await db.query(query, [after_id, limit]):
+        readable = rows.readable(found)
+        if readable:
+            return readable
+        after_id = found[-1]["approval"]["id"]
+    return []
 
 
 async def count_pending(db: Database) -> int:
@@ -306,12 +314,9 @@ async def withdraw(db: Database, approval: Approval, *, result: Json, outcome: J
 
 async def due(db: Database, *, limit: int = 50) -> list[Approval]:
     """Pending ones past their deadline, and approved ones never claimed in time."""
-    found = await db.query(
-        f"""{_SELECT} WHERE (a.status = 'pending' AND a.expires_at <= house_now())
-  OR (a.status = 'approved' AND NOT a.attempted AND a.claim_by <= house_now()) LIMIT %s""",
-        [limit],
-    )
-    return rows.readable(found)
+    is_due = """(a.status = 'pending' AND a.expires_at <= house_now())
+  OR (a.status = 'approved' AND NOT a.attempted AND a.claim_by <= house_now())"""
+    return await _readable(db, is_due, limit)
 
 
 async def expire(
@@ -344,11 +349,7 @@ async def expire(
 
 async def to_escalate(db: Database, *, limit: int = 50) -> list[Approval]:
     """Those of which it is time to ask further people to decide them, or to say whether they ran."""
-    found = await db.query(
-        f"{_SELECT} WHERE a.escalated_at IS NULL AND {sql.IS_TO_ESCALATE} LIMIT %s",
-        [limit],
-    )
-    return rows.readable(found)
+    return await _readable(db, f"a.escalated_at IS NULL AND {sql.IS_TO_ESCALATE}", limit)
 
 
 async def escalate(db: Database, approval: Approval, people: Sequence[tuple[str, str]]) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any, LiteralString, TypeAlias
 
+import psycopg
 import pytest
 
 from bot.blocks.card import CardContext
@@ -149,6 +150,26 @@ async def test_a_notice_that_cannot_be_posted_holds_up_no_other_and_is_tried_aga
             await stage.said(await stage.ask("hello again"), "Hello yourself.")
         await try_again(stage, "notices")
         await stage.said(first, "Hello yourself.")
+
+
+async def test_the_card_of_what_only_another_version_reads_is_tried_again(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with staged(database, monkeypatch, ONLY_ASK) as stage:
+        await stage.ask()
+        card = await stage.card()
+        await eventually(lambda: _all_kept(stage))
+        with psycopg.connect(database.owner_url, autocommit=True) as owner:
+            owner.execute("UPDATE approvals SET rule = rule || '{\"weight\": 1}', version = 2")
+            owner.execute("UPDATE cards SET wanted_version = 2")
+            await stage.processes[0].app.bot.publisher.publish_cards()
+            behind = "SELECT FROM cards WHERE last_error = 'a row of another version of the app'"
+            await eventually(lambda: stage.db.query(behind))
+            owner.execute("UPDATE approvals SET rule = rule - 'weight'")
+        version = card.version
+        await try_again(stage, "cards")
+        await eventually(lambda: _all_kept(stage))
+        assert card.version == version + 1
 
 
 ERRORS = [

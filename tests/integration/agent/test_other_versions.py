@@ -9,7 +9,7 @@ from agent.drift import withdraw_outdated
 from agent.leases import Leases
 from agent.scripted import call, say, script, step
 from agent.sweep import sweep
-from store import calls
+from store import approvals, calls
 from store.errors import WrittenByNewer
 from store.records import Approval
 from store.transitions import ApprovalStatus, CallStatus
@@ -80,6 +80,18 @@ async def test_it_hides_no_other_from_the_clock_or_at_a_worker_s_start(
         o.shift_clock("25 hours")
         await sweep(o.house)
         assert (await o.approval(own.id)).status is ApprovalStatus.EXPIRED
+
+
+async def test_a_whole_page_of_them_hides_none_behind_it(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, TWO) as o:
+        newer, own = sorted(await two_asked(o), key=lambda approval: approval.id)
+        by_a_newer(o, newer)
+        assert [a.id for a in await approvals.pending_after(o.house.db, "", limit=1)] == [own.id]
+        assert await approvals.pending_after(o.house.db, own.id, limit=1) == []
+        o.shift_clock("5 hours")
+        assert [a.id for a in await approvals.to_escalate(o.house.db, limit=1)] == [own.id]
+        o.shift_clock("25 hours")
+        assert [a.id for a in await approvals.due(o.house.db, limit=1)] == [own.id]
 
 
 async def test_votes_in_another_form_are_another_version_s_too(database: Database, tmp_path: Path) -> None:
