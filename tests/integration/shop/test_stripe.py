@@ -190,6 +190,28 @@ async def test_an_attempt_that_wakes_up_after_another_has_taken_over_asks_for_no
     assert await line.refunded() == FOUR
 
 
+async def test_an_attempt_that_begins_after_a_later_one_asks_for_nothing(line: StripeLine) -> None:
+    line.plan(None, Fault.ANSWER_HELD)
+    later = asyncio.create_task(executed(refund_payments, BATCH, attempt=2))
+    await line.holding.wait()
+    with pytest.raises(RuntimeError, match="attempt 2 has taken over from attempt 1"):
+        await executed(refund_payments, BATCH)
+    assert len(line.asked) == 2
+    line.release()
+    assert (await later)["refunded"] == 4
+    assert await line.refunded() == FOUR
+
+
+async def test_a_repeat_finds_its_refund_behind_pages_of_others(shop: Shop, careless: StripeLine) -> None:
+    careless.plan(Fault.ANSWER_LOST)
+    with pytest.raises(NOBODY_KNOWS):
+        await executed(refund_payments, BATCH)
+    for _ in range(3):
+        await careless.refund(charge_of(shop, "pay_0007"))
+    assert (await executed(refund_payments, BATCH, attempt=2))["payment_ids"] == sorted(FOUR)
+    assert await careless.refunded() == ["by hand"] * 3 + FOUR
+
+
 async def test_what_was_begun_at_one_provider_is_not_gone_on_with_at_another(
     careless: StripeLine, provider: RefundProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
+LONGEST_PAGE = 2
+"""The newest refunds come first, so many in one answer; Stripe's own has up to 100."""
 _METADATA = re.compile(r"metadata\[(\w+)\]")
 
 
@@ -45,18 +47,24 @@ class CarelessStripe:
 
     async def _refund(self, request: web.Request) -> web.Response:
         refund = await _made(request, f"re_{len(self._refunds) + 1}", "refund")
-        charge = self._charges.get(refund.get("charge", ""), {"currency": "eur"})
-        self._refunds.insert(0, {**refund, "currency": charge["currency"], "status": "succeeded"})
+        charge = self._charges.get(refund.get("charge", ""), {"currency": "eur", "amount": 0})
+        whole = {"amount": charge["amount"], "currency": charge["currency"], "status": "succeeded"}
+        self._refunds.insert(0, {**whole, **refund})
         return web.json_response(self._refunds[0])
 
     async def _list(self, request: web.Request) -> web.Response:
         asked = {name: request.query[name] for name in ("charge", "payment_intent") if name in request.query}
         found = [refund for refund in self._refunds if asked.items() <= refund.items()]
-        return web.json_response({"object": "list", "data": found, "has_more": False, "url": "/v1/refunds"})
+        after = request.query.get("starting_after")
+        begins = 0 if after is None else [refund["id"] for refund in found].index(after) + 1
+        ends = begins + min(int(request.query.get("limit", 10)), LONGEST_PAGE)
+        more = {"has_more": ends < len(found), "url": "/v1/refunds"}
+        return web.json_response({"object": "list", "data": found[begins:ends], **more})
 
 
 async def _made(request: web.Request, id: str, kind: str) -> dict[str, Any]:
     form = {name: str(value) for name, value in (await request.post()).items()}
     named = {found[1]: value for name, value in form.items() if (found := _METADATA.fullmatch(name))}
     plain = {name: value for name, value in form.items() if "[" not in name}
-    return {**plain, "id": id, "object": kind, "amount": int(plain["amount"]), "metadata": named}
+    amount = {"amount": int(plain["amount"])} if "amount" in plain else {}
+    return {**plain, **amount, "id": id, "object": kind, "metadata": named}

@@ -100,8 +100,14 @@ class StripeLine:
 
     async def refunds(self) -> list[dict[str, Any]]:
         """Every refund that Stripe has, by its own count."""
-        async with self._session.get(f"{self._upstream}/v1/refunds") as answer:
-            return list((await answer.json())["data"])
+        found: list[dict[str, Any]] = []
+        while True:
+            asked = {"limit": "100"} | ({"starting_after": found[-1]["id"]} if found else {})
+            async with self._session.get(f"{self._upstream}/v1/refunds", params=asked) as answer:
+                page = await answer.json()
+            found += page["data"]
+            if not page["has_more"]:
+                return found
 
     async def refunded(self) -> list[str]:
         """The shop's name of each payment that was refunded, once for each refund, sorted."""
