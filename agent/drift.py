@@ -1,5 +1,6 @@
 """Finds what in the house has changed while an approval slept, and takes back what can no longer run."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -80,16 +81,20 @@ def is_stricter(now: Rule, then: Rule) -> bool:
     )
 
 
-async def withdraw_outdated(house: House) -> int:
+async def withdraw_outdated(house: House, looks_at: Callable[[Approval | None], None] | None = None) -> int:
     """Supersede what waits for people and can no longer run as it was shown; returns how many.
 
     For the start of a worker, whose tools and policy may be new. StoreError ends it; whatever else is wrong
-    with one approval is left to its deadline, or to the check before the first attempt.
+    with one approval is left to its deadline, or to the check before the first attempt. `looks_at` is told
+    which one is looked at, and None after each.
     """
+    tell = looks_at or (lambda approval: None)
     moved, last = 0, ""
     while page := await approvals.pending_after(house.db, last, limit=PAGE):
         for approval in page:
+            tell(approval)
             moved += await _withdraw(house, approval)
+            tell(None)
         last = page[-1].id
     return moved
 

@@ -18,9 +18,9 @@ from agent.leases import LEASE_SECONDS, Leases
 from agent.loop import advance, record_end, record_fault
 from agent.sweep import sweep
 from agent.turn import Lost
-from store import calls, runs
+from store import approvals, calls, runs
 from store.errors import DatabaseUnavailable, NotMigrated, StatementRefused, StoreError, Unconfirmed
-from store.records import ClaimedCall, ClaimedRun, RunId
+from store.records import Approval, ClaimedCall, ClaimedRun, RunId
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +28,7 @@ POLL = 5.0  # seconds: the fallback when no notification is heard
 SWEEP_EVERY = 1.0
 GRACE = 10.0  # seconds that what runs is given when the worker stops
 BACKOFF = 1.0
+WARN_SECONDS = 2.0
 CANCEL_AGAIN = 0.5
 
 
@@ -81,6 +82,7 @@ class Worker:
         self._busy: set[asyncio.Task[None]] = set()
         self._due = asyncio.Event()
         self._stopping = False
+        self._looked_at: Approval | None = None
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set; then claim nothing more and give what runs ten seconds.
@@ -155,7 +157,18 @@ class Worker:
         self._due.set()
         if self.house.user_code.must_exit:
             log.error("user code is stuck: this worker leaves", reason=self.house.user_code.health().reason)
+            await self._warn_the_next()
             os._exit(1)
+
+    async def _warn_the_next(self) -> None:
+        """What this worker looked at as it got stuck would take the next one down, too."""
+        if self._looked_at is None:
+            return
+        try:
+            async with asyncio.timeout(WARN_SECONDS):
+                await approvals.got_stuck(self.house.db, self._looked_at, self.name)
+        except (StoreError, TimeoutError) as error:
+            log.warning("it could not be recorded what was looked at", error=str(error))
 
     async def _sweep(self) -> None:
         while await self._due.wait() and not self._stopping:
@@ -170,12 +183,15 @@ class Worker:
         """Once, at the start: what does not fit this version of the house any more need not be decided."""
         while not self._stopping:
             try:
-                if await withdraw_outdated(self.house):
+                if await withdraw_outdated(self.house, self._look_at):
                     self._notify()
                 return
             except StoreError as error:
                 log.warning("the database is in the way", step="withdraw", error=str(error))
                 await asyncio.sleep(BACKOFF)
+
+    def _look_at(self, approval: Approval | None) -> None:
+        self._looked_at = approval
 
     async def _publish(self) -> bool:
         return bool(await self.publisher.publish_notices() + await self.publisher.publish_cards())

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from store import rows
+from store import audit, rows
 from store.engine import Database
 from store.records import (
     SYSTEM,
@@ -23,6 +23,9 @@ from store.transitions import OPEN_APPROVALS, ApprovalStatus, quoted
 from store.values import dump, new_id, text
 
 _SELECT = f"SELECT {rows.APPROVAL} FROM {rows.APPROVAL_FROM}"
+STUCK = "approval.look_stuck"
+_STUCK = f"""EXISTS (SELECT FROM audit_events e WHERE e.run_id = a.run_id AND e.approval_id = a.id
+                      AND e.kind = '{STUCK}' AND e.at > house_now() - interval '1 hour')"""
 OF_CALL = f"{_SELECT} WHERE a.call_id = %s"
 _OLDEST_FIRST = "ORDER BY a.created_at, c.position"
 OF_RUN = f"{_SELECT} WHERE a.run_id = %s {_OLDEST_FIRST}"
@@ -121,8 +124,24 @@ async def pending_all(db: Database, *, limit: int, offset: int = 0) -> list[Appr
 
 
 async def pending_after(db: Database, after_id: str, *, limit: int) -> list[Approval]:
-    """Those that wait for somebody's say and whose ids are greater than `after_id`, by id."""
-    return await _readable(db, "a.status = 'pending'", limit, after_id)
+    """Those that wait for somebody's say and whose ids are greater than `after_id`, by id.
+
+    Without those at whose look a worker has got stuck within the last hour.
+    """
+    return await _readable(db, f"a.status = 'pending' AND NOT {_STUCK}", limit, after_id)
+
+
+async def got_stuck(db: Database, approval: Approval, worker: str) -> None:
+    """Record that a worker is stuck while it looks at an approval that waits."""
+    await audit.append(
+        db,
+        kind=STUCK,
+        actor=SYSTEM,
+        run_id=approval.run_id,
+        approval_id=approval.id,
+        call_id=approval.call_id,
+        data={"worker": worker},
+    )
 
 
 async def _readable(db: Database, where: str, limit: int, after_id: str = "") -> list[Approval]:

@@ -17,13 +17,15 @@ from agent.edit import draft_edit
 from agent.house import House
 from agent.scripted import call, expect_results, say, script, step
 from agent.sweep import sweep
-from agent.tool import Risk, always_ask, forbid_when
+from agent.tool import Context, Facts, Risk, always_ask, forbid_when
+from agent.usercode import UserCode
 from store import approvals
 from store.records import Draft
 from store.transitions import ApprovalStatus, RunStatus
 from tests.databases import Database
 from tests.integration.agent.office import POLICY as OLD
 from tests.integration.agent.office import office, policy_of, until, with_tool, without
+from tests.integration.agent.test_worker import at_work
 from tests.integration.agent.till import World, tools_of
 
 PAY = call("pay", {"bills": ["b1", "b2"]})
@@ -153,6 +155,41 @@ async def test_a_fact_that_cannot_be_measured_now_takes_nothing_back(
         o.world.unmeasurable = [RuntimeError("database down")]
         assert await withdraw_outdated(with_tool(o.house, "pay", policy=ONE_AT_A_TIME)) == 0
         await o.asked()
+
+
+async def test_what_a_worker_got_stuck_at_is_left_alone_by_the_next_for_an_hour(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left, looked, release = list[int](), list[str](), threading.Event()
+    monkeypatch.setattr("agent.worker.os._exit", left.append)
+
+    async def block(input: BaseModel, ctx: Context) -> Facts:
+        looked.append("blocked")
+        release.wait(30)
+        raise RuntimeError("too late")
+
+    async with (
+        office(database, tmp_path, STILL_ASKED) as o,
+        UserCode(threads=2, silent_after=0.2, exit_after=0.2, heartbeat=0.05) as user_code,
+    ):
+        asked = await o.propose()
+        strict = with_tool(o.house, "pay", policy=ONE_AT_A_TIME)
+        house = replace(with_tool(strict, "pay", facts=block), user_code=user_code)
+        async with at_work(o.another_worker(house=house, sweep_every=0.1)):
+            await until(lambda: is_in(left, 1), "the worker leaves")
+            assert (await o.events(asked.id))[-1] == "approval.look_stuck"
+            assert await withdraw_outdated(house) == 0
+            release.set()
+        assert looked == ["blocked"]
+        o.shift_clock("59 minutes")
+        assert await withdraw_outdated(strict) == 0
+        o.shift_clock("61 minutes")
+        assert await withdraw_outdated(strict) == 1
+
+
+async def is_in(found: list[int], code: int) -> bool:
+    """Whether the process would have ended with this code."""
+    return code in found
 
 
 class Strict(BaseModel):
