@@ -58,8 +58,7 @@ async def cancel_as(house: House, subject: str, person: Person) -> Stopped | Not
         await _record_refusal(house, run, person)
         return NotStopped("not_yours", run, roles=roles)
     if approval is not None and approval.status not in OPEN_APPROVALS:
-        by = approval.decided_by if approval.status is ApprovalStatus.REJECTED else None
-        by = by or await runs.stopped_by(house.db, run.id)
+        by = await _who_ended(house, approval)
         return NotStopped("ended", run, approval.status.value, by=by, at=approval.ended_at)
     try:
         stopped = await cancel_run(house, run.id, person.actor(role))
@@ -71,6 +70,16 @@ async def cancel_as(house: House, subject: str, person: Person) -> Stopped | Not
         turn = await calls.of_turn(house.db, run.id, run.turn)
     under_way = any(call.status is CallStatus.EXECUTING for call in turn)
     return Stopped(stopped or run, tuple(left), under_way)
+
+
+async def _who_ended(house: House, approval: Approval) -> Actor | None:
+    match approval.status:
+        case ApprovalStatus.REJECTED:
+            return approval.decided_by
+        case ApprovalStatus.CANCELLED:
+            return await runs.stopped_by(house.db, approval.run_id)
+        case _:
+            return None
 
 
 def _roles_that_may_stop(house: House, asked: list[Approval]) -> tuple[str, ...]:

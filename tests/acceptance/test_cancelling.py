@@ -77,8 +77,11 @@ async def test_what_is_already_running_is_let_finish_and_recorded(
 
         await eventually(executed)
         await stage.said(asked, "This run was stopped by Leo.")
-        assert (await stage.run()).status is RunStatus.CANCELLED
+        run, approval = await stage.run(), await stage.approval()
+        assert run.status is RunStatus.CANCELLED
         assert len(stage.provider.refunds) == 38
+        assert "ended already (executed), so" in await answer(stage, "U0MARTA", f"cancel {approval.id}")
+        assert "ended already (cancelled by Leo " in await answer(stage, "U0MARTA", f"cancel {run.id}")
 
 
 async def test_a_guest_stops_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent.cancel import Stopped, cancel_as
+from agent.cancel import NotStopped, Stopped, cancel_as
 from agent.model import ModelError
 from agent.scripted import call, say, script, step
 from agent.start import cancel_run, retry_run
@@ -109,3 +109,12 @@ async def test_a_call_that_asked_nobody_is_said_to_be_under_way(
         [told] = stopped
         assert isinstance(told, Stopped) and told.under_way and told.left == ()
         assert o.world.paid == ["b1"] and (await o.run(run.id)).status is RunStatus.CANCELLED
+
+
+async def test_who_stops_what_was_rejected_is_told_by_whom(database: Database, tmp_path: Path) -> None:
+    async with office(database, tmp_path, PAY) as o:
+        asked = await o.propose()
+        await o.reject(asked)
+        late = await cancel_as(o.house, asked.id, o.person("U0LEO"))
+        assert isinstance(late, NotStopped) and late.by is not None
+        assert (late.ended, late.by.name, late.at is None) == ("rejected", "Marta", False)
